@@ -166,6 +166,9 @@ static bool validate_pairs(const struct options *options, struct error *error)
          "--skip-existing and --in-place contradict each other; give --report FILE, and run the same line to continue"},
         {OPTION(job.codec.page), OPTION(list.in_place), false,
          "--page and --in-place contradict each other: the other pages would be lost; write to another file"},
+        {OPTION(list.pages), OPTION(list.in_place), false,
+         "--pages and --in-place contradict each other: each page gets a file of its own; leave one out"},
+        {OPTION(list.pages), OPTION(job.codec.page), false, "--pages and --page contradict each other; leave one out"},
         {OPTION(list.keeps_suffix), OPTION(list.in_place), false,
          "--keep-suffix and --in-place contradict each other; leave one out"},
         {OPTION(list.keeps_suffix), OPTION(list.format), true,
@@ -329,6 +332,13 @@ static bool validate_pair(int count, struct options *options, struct error *erro
     }
     if (options->list.format == NULL)
         options->list.format = format_find_by_path(options->output);
+    if (options->list.pages && (file_is_standard(options->input) || file_is_standard(options->output)))
+        return error_set(error, ERROR_USAGE, "--pages counts the pages of a file and writes several; name two files");
+    if (options->list.pages && options->list.format == format_find_by_suffix("tif"))
+        return error_set(error, ERROR_USAGE,
+                         "--pages writes no TIFF of several pages; name another format, or give -o DIR for a TIFF of "
+                         "each page, which tiffcp joins");
+    options->pair = !options->list.pages;
     return true;
 }
 

@@ -501,11 +501,13 @@ static bool make_list(const struct options *options, const struct output_kind *k
     struct list_request request = options->list;
     request.warn = warn_left_out;
     request.context = warnings;
-    const bool done = options->pair || options->tar
-                          ? file_list_make_pair(options->input, options->output, options->list.format, list, error)
-                      : options->check != NULL       ? digest_list_make(options->check, list, error)
-                      : options->mode == MODE_DIGEST ? file_list_make_inputs(&request, list, error)
-                                                     : file_list_make(&request, list, error);
+    const bool done =
+        options->output != NULL
+            ? file_list_make_pair(options->input, options->output, options->list.format, list, error) &&
+                  (!request.pages || (file_list_split_pages(list, 1, error) && collisions_check(list, false, error)))
+        : options->check != NULL       ? digest_list_make(options->check, list, error)
+        : options->mode == MODE_DIGEST ? file_list_make_inputs(&request, list, error)
+                                       : file_list_make(&request, list, error);
     if (!done || !check_others(options, kinds, list, error) || !file_list_check_codec(list, &options->job.codec, error))
         return false;
     if (list->count == 0)

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "batch/collisions.h"
 
@@ -145,6 +146,76 @@ static bool add_input_only(struct list_builder *builder, const char *path, const
     return true;
 }
 
+/* ---- Pages ---- */
+
+static bool may_have_pages(const uint8_t *bytes, size_t size)
+{
+    const struct format *format = format_find_by_magic(bytes, size, "", NULL);
+    return format != NULL && format->has_pages;
+}
+
+/* The number of pages of the file at PATH: 1 if they cannot be counted, and 0, with an error, if it cannot be read. */
+static int count_pages(const char *path, struct error *error)
+{
+    struct codec_info info = {.pages = 0};
+    uint8_t *bytes;
+    size_t size;
+    if (!file_read_wanted(path, budget_file_max(), may_have_pages, &bytes, &size, NULL, error))
+        return 0;
+    if (may_have_pages(bytes, size))
+        codec_inspect(bytes, size, path, NULL, &info, NULL);
+    free(bytes);
+    return info.pages > 1 ? info.pages : 1;
+}
+
+/* Add to LIST a job for each of PAGES of the file of WHOLE; one that fails for REASON if PAGES is 0. */
+static bool add_pages(struct list_builder *builder, const struct job *whole, int pages, const struct error *reason)
+{
+    const size_t stem = format_stem_length(whole->output);
+    if (pages == 0) {
+        if (!add_problem(builder, whole->input, whole->name, reason->message, ""))
+            return false;
+        builder->list->jobs[builder->list->count - 1].problem_passes = error_may_retry(reason->code);
+        builder->list->jobs[builder->list->count - 1].number = whole->number;
+    }
+    for (int page = 1; page <= pages; page++) {
+        struct job *job = add_job(builder);
+        if (job == NULL)
+            return false;
+        *job = *whole;
+        job->page = page;
+        job->input = strdup(whole->input);
+        job->name = job->input != NULL ? job->input + (whole->name - whole->input) : NULL;
+        if (asprintf(&job->output, "%.*s-%03d%s", (int)stem, whole->output, page, whole->output + stem) < 0)
+            job->output = NULL;
+        if (job->input == NULL || job->output == NULL)
+            return false;
+    }
+    return true;
+}
+
+bool file_list_split_pages(struct file_list *list, size_t outputs, struct error *error)
+{
+    struct list_builder builder = {.list = list, .error = error};
+    struct job wholes[OUTPUTS_MAX];
+    struct error reason;
+    const struct job *first = &list->jobs[list->count - outputs];
+    if (first->output == NULL) /* they have a problem */
+        return true;
+    memcpy(wholes, first, outputs * sizeof *wholes);
+    list->count -= outputs;
+    const int pages = count_pages(wholes[0].input, &reason);
+    bool done = true;
+    for (size_t i = 0; i < outputs; i++) {
+        done = done && add_pages(&builder, &wholes[i], pages, &reason);
+        free(wholes[i].input);
+        free(wholes[i].output);
+    }
+    return done || error_no_memory(error, "the list of files");
+}
+
+/* ---- Jobs with outputs ---- */
+
 /* Add the file at PATH, to be written as REQUEST says. */
 static bool add_output(struct list_builder *builder, const struct list_request *request, const char *path,
                        const char *relative, const struct stat *status)
@@ -182,7 +253,7 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
             return false;
         builder->list->jobs[builder->list->count - 1].number = i;
     }
-    return true;
+    return !request.pages || file_list_split_pages(builder->list, request.also_count + 1, builder->error);
 }
 
 bool file_list_add(struct file_list *list, const char *path, struct error *error)
@@ -316,10 +387,11 @@ static void warn_unlisted(struct list_builder *builder)
 {
     if (builder->request->warn == NULL)
         return;
-    if (builder->folder_count > 0)
+    if (builder->folder_count > 0) {
         qsort(builder->folders, builder->folder_count, sizeof *builder->folders, compare_folders);
-    warn_folders(builder, FOLDER_LEFT_OUT);
-    warn_folders(builder, FOLDER_LINK);
+        warn_folders(builder, FOLDER_LEFT_OUT);
+        warn_folders(builder, FOLDER_LINK);
+    }
     if (!builder->is_tree)
         warn_others(builder->request, &builder->others);
 }
@@ -474,12 +546,15 @@ static int compare_jobs(const void *a, const void *b)
     return order != 0 ? order : strcmp(p->input, q->input);
 }
 
-/* By inputs, so that the jobs of one lie together. */
+/* By inputs and pages, so that the jobs of one lie together. */
 static int compare_inputs(const void *a, const void *b)
 {
     const struct job *p = a, *q = b;
     const int inputs = strcmp(p->input, q->input), names = strcmp(p->name, q->name);
-    return inputs != 0 ? inputs : names != 0 ? names : (p->number > q->number) - (p->number < q->number);
+    return inputs != 0          ? inputs
+           : names != 0         ? names
+           : p->page != q->page ? p->page - q->page
+                                : (p->number > q->number) - (p->number < q->number);
 }
 
 /* Add all inputs of the request. */

@@ -42,6 +42,7 @@ struct list_request {
     const char *suffix;          /* what to add to each name; NULL for nothing */
     const struct format *format; /* the format to write; NULL for that of each name's suffix */
     bool keeps_suffix;           /* FORMAT's suffix follows a name's suffix, and does not replace it */
+    bool pages;                  /* make a job for each page of a file, as file_list_split_pages does */
 
     list_warner *warn; /* may be NULL */
     void *context;
@@ -49,6 +50,11 @@ struct list_request {
 
 /* Fill LIST with the jobs of REQUEST; release it with file_list_free, also after a failure. Nothing is created. */
 bool file_list_make(const struct list_request *request, struct file_list *list, struct error *error);
+
+/* Replace the last jobs of LIST, one for each of OUTPUTS of one file, by one for each of its pages, with out-001.png
+ * and so on for out.png. A file whose pages cannot be counted has one, whose job says why. A file that may have several
+ * is read. */
+bool file_list_split_pages(struct file_list *list, size_t outputs, struct error *error);
 
 /* The path of the output for the input at RELATIVE, a path below the folder that the user named. --suffix is added to
  * its name, and --format may replace the format's suffix, or follow it. Release it with free. NULL if there is not

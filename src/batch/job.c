@@ -248,6 +248,9 @@ static void job_write(struct job_worker *worker, struct conversion *conversion)
     phases_end(&result->phases, PHASE_WRITE);
     if (result->outcome == JOB_FAILED)
         error_add_subject(&result->error, file_input_name(conversion->job->input));
+    if (conversion->job->page > 0 && strcmp(result->error.subject, conversion->job->input) == 0)
+        snprintf(result->error.subject, sizeof result->error.subject, "%s, page %d", conversion->job->input,
+                 conversion->job->page);
     worker->report(worker->context, result, JOB_WRITTEN);
     workers_end_output(worker->workers);
 }
@@ -296,6 +299,7 @@ static void begin_conversion(struct conversion *conversion, struct job_worker *w
     conversion->run.phases = &result->phases;
     conversion->run.input.bytes = job->bytes;
     conversion->codec = worker->settings->codec;
+    conversion->codec.page = job->page > 0 ? job->page : conversion->codec.page;
     conversion->codec.pool = &worker->pool;
     conversion->codec.may_grow = reserve_output;
     conversion->codec.context = conversion;

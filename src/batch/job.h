@@ -37,6 +37,7 @@ struct job {
     bool problem_passes;         /* a later run may not have the problem */
     uint64_t bytes;              /* bytes of the input file; 0 if it is no regular file */
     const struct format *format; /* the format to write; NULL for the input's */
+    int page;                    /* the page to read; 0 for that of the settings */
 
     /* One worker does all jobs with the same input, in their order, and decodes it once. */
     struct job *next; /* the next job with this input; NULL after the last */

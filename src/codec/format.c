@@ -19,8 +19,8 @@
 /* The fields that are alike in HEIC and AVIF. AV1 is encoded at about a Mpixel a second. */
 #define HEIF_FIELDS                                                                                                    \
     .magic_at = 4, .magic_size = 7, .max_side = HEIF_SIDE_MAX, .max_bits = 12, .work_of_byte = 300,                    \
-    .holds_grey = true, .holds_colour = true, .holds_alpha = true, .is_lossy = true, .unit_rows = 1,                   \
-    .check = heif_check, .read_metadata = metadata_read_heif
+    .holds_grey = true, .holds_colour = true, .holds_alpha = true, .has_pages = true, .is_lossy = true,                \
+    .unit_rows = 1, .check = heif_check, .read_metadata = metadata_read_heif
 
 static const struct format table[FORMAT_COUNT] = {
     [FORMAT_PNG] =
@@ -88,6 +88,7 @@ static const struct format table[FORMAT_COUNT] = {
             .holds_grey = true,  /* as equal colours */
             .holds_colour = true,
             .holds_alpha = true,
+            .has_pages = true,
             .is_lossy = true,
             .is_for_browsers = true,
             .options = FORMAT_QUALITY | FORMAT_LOSSLESS,
@@ -109,6 +110,7 @@ static const struct format table[FORMAT_COUNT] = {
             .holds_grey = true,
             .holds_colour = true,
             .holds_alpha = true,
+            .has_pages = true,
             .options = FORMAT_COMPRESSION,
             .unit_rows = 1,
             .check = tiff_check,

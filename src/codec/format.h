@@ -54,6 +54,7 @@ struct format {
     int work_of_byte;              /* the time that a byte of a file takes, relative to the other formats */
     bool holds_grey, holds_colour; /* without grey, a grey image becomes RGB */
     bool holds_alpha, holds_comments;
+    bool has_pages;       /* a file may hold several pictures that can be read */
     bool is_lossy;        /* a file may have a quality */
     bool is_for_browsers; /* they show it */
     bool is_only_read;

@@ -128,24 +128,21 @@ static void add_frame(const struct webp_header *frame, size_t at, struct codec_i
 {
     struct webp_header *all = &info->webp;
     const bool is_whole = frame->width == info->width && frame->height == info->height;
-    if (info->pages == 0 || (is_whole && !frame->blends)) {
+    if (info->pages++ == 0 || (is_whole && !frame->blends)) {
         *all = *frame;
         all->start = at;
         all->has_alpha |= !is_whole;
-        all->frames = 1;
-        info->is_too_short = has_too_few_bytes(frame);
-        info->data = frame->size;
-        return;
+        info->is_too_short = false;
+    } else {
+        all->has_alpha |= frame->has_alpha || all->clears;
+        all->lossless |= frame->lossless;
+        all->clears = frame->clears;
+        all->width = info->width;
+        all->height = info->height;
+        all->size += frame->size;
     }
     all->frames++;
-    all->has_alpha |= frame->has_alpha || all->clears;
-    all->lossless |= frame->lossless;
-    all->clears = frame->clears;
-    all->width = frame->width > all->width ? frame->width : all->width;
-    all->height = frame->height > all->height ? frame->height : all->height;
-    all->size = frame->size > all->size ? frame->size : all->size;
     info->is_too_short |= has_too_few_bytes(frame);
-    info->data += frame->size;
 }
 
 /* Does a frame fit the canvas of INFO, which another picture FILLS? */
@@ -159,21 +156,35 @@ static bool check_place(const struct reading *reading, const struct webp_header 
                    header->height, info->width, info->height);
 }
 
-/* Count the frames in WALK, and fill INFO up to the wanted page. */
-static bool find_frames(const struct reading *reading, struct webp_walk *walk, struct codec_info *info)
+/* Find the picture in the chunks of a file, after VP8X, or the frames of an ANIMATION up to the wanted one. Count the
+ * frames. */
+static bool find_pages(const struct reading *reading, struct webp_walk *walk, bool is_animation,
+                       struct codec_info *info)
 {
+    const int wanted = info->page > 0 ? info->page : 1;
+    struct webp_header header = {.frames = 0};
+    struct webp_walk first = *walk;
     struct webp_chunk chunk;
-    struct webp_header frame;
+    if (!is_animation) {
+        if (!find_picture_chunk(reading, &first, &header))
+            return false;
+        info->width = info->width > 0 ? info->width : header.width;
+        info->height = info->height > 0 ? info->height : header.height;
+        if (!check_place(reading, &header, info, true))
+            return false;
+        add_frame(&header, 0, info);
+    }
     while (webp_walk_next(walk, &chunk)) {
-        if (!webp_chunk_is(&chunk, "ANMF"))
+        if (!is_animation || !webp_chunk_is(&chunk, "ANMF"))
             continue;
-        if (info->pages < (info->page > 0 ? info->page : 1)) {
-            frame = (struct webp_header){0};
-            if (!read_frame(reading, &chunk, &frame) || !check_place(reading, &frame, info, false))
-                return false;
-            add_frame(&frame, chunk.at, info);
+        if (info->pages >= wanted) {
+            info->pages++;
+            continue;
         }
-        info->pages++;
+        header = (struct webp_header){.frames = 0};
+        if (!read_frame(reading, &chunk, &header) || !check_place(reading, &header, info, false))
+            return false;
+        add_frame(&header, chunk.at, info);
     }
     return check_walk_end(reading, walk) &&
            (info->pages > 0 || DAMAGED(reading, "it is an animation without %s", "a frame")) &&
@@ -189,25 +200,6 @@ bool webp_next_frame(struct webp_walk *walk, struct webp_header *frame)
         if (webp_chunk_is(&chunk, "ANMF"))
             return read_frame(&reading, &chunk, frame);
     return false;
-}
-
-/* Find the picture in the chunks of a file that is no animation. */
-static bool find_picture(const struct reading *reading, struct webp_walk *walk, struct codec_info *info)
-{
-    struct webp_header *header = &info->webp;
-    struct webp_walk first = *walk;
-    struct webp_chunk chunk;
-    if (!find_picture_chunk(reading, &first, header))
-        return false;
-    while (webp_walk_next(walk, &chunk))
-        continue;
-    if (info->width == 0) {
-        info->width = header->width;
-        info->height = header->height;
-    }
-    info->is_too_short = has_too_few_bytes(header);
-    info->data = header->size;
-    return check_walk_end(reading, walk) && check_place(reading, header, info, true);
 }
 
 bool webp_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
@@ -231,9 +223,10 @@ bool webp_check(const uint8_t *bytes, size_t size, const char *name, struct code
     } else {
         walk = all;
     }
-    if (!(is_animation ? find_frames : find_picture)(&reading, &walk, info))
+    if (!find_pages(&reading, &walk, is_animation, info))
         return false;
     info->page = info->page > 0 ? info->page : 1;
+    info->data = header->size;
     info->channels = header->has_alpha ? 4 : 3;
     info->other_content = (info->pages > 1 ? 1U << OTHER_FRAMES : 0) |
                           container_other_content_behind(bytes, size, all.end, &(struct jpeg_segment){0});

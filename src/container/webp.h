@@ -21,9 +21,9 @@ enum {
 /* The flags of VP8X. */
 enum { WEBP_ANIMATION = 2, WEBP_XMP = 4, WEBP_EXIF = 8, WEBP_ALPHA = 16, WEBP_ICC = 32 };
 
-/* The picture of a file, or a frame of an animation. If a picture is made of several frames, one over the
- * other, its sides and bytes are the largest, and it is lossless or has alpha if one of them is so, or leaves a
- * hole. */
+/* The picture of a file, or a frame of an animation. If a picture is made of several frames, one over the other, its
+ * sides are those of the canvas and its size is the sum, and it is lossless or has alpha if one of them is so, or
+ * leaves a hole. */
 struct webp_header {
     int x, y, width, height; /* its position on the canvas, which it fills unless the file is an animation */
     bool has_alpha, lossless;
@@ -31,7 +31,7 @@ struct webp_header {
         clears;        /* a frame that is put over what is there, which its alpha shows; one that is removed after it */
     size_t data, size; /* its chunks in the file: VP8L, or VP8 and before it perhaps ALPH */
     size_t start;      /* the offset of the chunk of the first frame that it is made of */
-    int frames;        /* the number of these frames, one after the other; 0 or 1 if it is one picture */
+    int frames;        /* the number of these frames, one after the other */
 };
 
 /* A complete chunk. */

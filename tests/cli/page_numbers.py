@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import zlib
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -121,11 +122,14 @@ def test_wrong_sizes(test):
     """A page whose strips have no list of sizes, or a wrong one."""
     if not has("libtiff"):
         return
-    for sizes in {}, {279: (4, [10 ** 6])}:
-        file, _ = link([page_of({}, bytes(range(16))), page_of(sizes, bytes(range(60, 76))), page_of({}, bytes(16))])
-        test.write("in.tif", file)
-        test.run("--page", "2", "identity", "in.tif", "out.pgm")
-        test.check(read("out.pgm").endswith(bytes(range(60, 76))), f"{sizes}")
+    for sizes in {279: None}, {279: (4, [10 ** 6])}, {279: (4, [3])}:
+        packed = zlib.compress(bytes(range(60, 76)))
+        for fields, data in ((sizes, bytes(range(60, 76))), ({**sizes, 259: (3, [8])}, packed)):
+            file, _ = link([page_of({}, bytes(range(16))), page_of(fields, data), page_of({}, bytes(16))])
+            test.write("in.tif", file)
+            wrong = sizes[279] is not None and sizes[279][1] == [3]
+            said = test.run("--page", "2", "identity", "in.tif", "out.pgm", status=int(wrong))
+            test.check("is damaged" in said if wrong else read("out.pgm").endswith(bytes(range(60, 76))), f"{fields}")
     palette = [257 * (i * (7 + channel) % 256) for channel in range(3) for i in range(256)]
     test.write("in.tif", link([page_of({}, bytes(16)), page_of({262: (3, [3]), 320: (3, palette)}, bytes(range(16)))])[0])
     test.run("--page", "2", "identity", "in.tif", "out.ppm")
@@ -166,14 +170,18 @@ def test_metadata(test):
     if not has("libtiff"):
         return
     icc = profile()
-    file, _ = link([page_of({34675: (7, list(icc))}, bytes(16)),
-                    page_of({256: (3, [8]), 257: (3, [2]), 274: (3, [6]), 271: (2, [ord("B"), 0]), 282: (5, [200, 1]), 283: (5, [100, 1])},
-                            bytes(range(16)))])
+    second = page_of({256: (3, [8]), 257: (3, [2]), 274: (3, [6]), 271: (2, [ord("B"), 0]), 282: (5, [200, 1]), 283: (5, [100, 1])},
+                     bytes(range(16)))
+    file, _ = link([page_of({34675: (7, list(icc))}, bytes(16)), second])
     test.write("in.tif", file)
     test.run("--page", "2", "identity", "in.tif", "out.tif")
     tags = exiftool("out.tif")
     test.equal((Image.open("out.tif").size, tags.get("IFD0:Make"), tags.get("IFD0:XResolution"), "icc_profile" in Image.open("out.tif").info),
                ((2, 8), "B", 100, False), "page 2")
+    test.write("other.tif", link([page_of({274: (3, [3])}, bytes(16)), second])[0])
+    for page, equal in ("1", False), ("2", True):
+        done = subprocess.run([test.program, "-q", "--compare", "--metadata", "--page", page, "in.tif", "other.tif"], capture_output=True, text=True)
+        test.equal(done.returncode, int(not equal), f"--compare --metadata of page {page}: {done.stdout}")
     test.equal("ICC profile" in test.run("--page", "1", "identity", "in.tif", "out.png"), True, "page 1 has the profile, which is of colours")
 
 
@@ -278,6 +286,72 @@ def test_absent(test):
             test.check(done.returncode == 1 and sentence in done.stderr, f"--digest: {done.stderr}")
 
 
+def test_all_pages(test):
+    """--pages makes what --page makes of each page, of files and folders, in shards and again; a failed page is named,
+    and loses no other."""
+    pages, files = [picture(6, 8 + i, "RGB", i) for i in range(3)], {"photos/d.png": 1}
+    os.makedirs("photos/deep")
+    pages[0].save("photos/d.png")
+    if has("libtiff"):
+        save_tiff("photos/a.tif", pages)
+        files["photos/a.tif"] = 3
+    if has("libwebp"):
+        pages[0].save("photos/deep/b.webp", save_all=True, append_images=[image.resize(pages[0].size) for image in pages[1:]])
+        files["photos/deep/b.webp"] = 3
+    if has("libheif", "heif-enc"):
+        for i, image in enumerate(pages):
+            image.resize((64, 64)).save(f"{i}.png")
+        subprocess.run(["heif-enc", "0.png", "1.png", "2.png", "-o", "photos/c.heic"], check=True, capture_output=True)
+        files["photos/c.heic"] = 3
+    expected = {}
+    for name, count in files.items():
+        test.run("--pages", "blur", name, "one.png")
+        for page in range(1, count + 1):
+            test.run("--page", str(page), "blur", name, "out.png")
+            test.equal(read(f"one-{page:03d}.png"), read("out.png"), f"{name} {page}")
+            expected[f"{os.path.relpath(name, 'photos').rpartition('.')[0]}-{page:03d}.png"] = read("out.png")
+        test.check(not os.path.exists(f"one-{count + 1:03d}.png") or count == 1, f"{name}: no page {count + 1}")
+    words = ["--pages", "-r", "--format", "png", "blur", "photos", "-o"]
+    for options in ([], ["-j", "3"], ["--shard", "1/2"], ["--shard", "2/2"], ["--skip-existing"]):
+        folder = "parts" if "--shard" in options else "all"
+        test.run("-q", *options, "--report", "report.jsonl", *words, folder)
+    for folder in "all", "parts":
+        found = {os.path.relpath(os.path.join(at, name), folder): read(os.path.join(at, name)) for at, _, names in os.walk(folder) for name in names}
+        test.check(found == expected, f"{folder}: {sorted(found)} for {sorted(expected)}")
+    lines = [json.loads(line) for line in read("report.jsonl").decode().splitlines()]
+    test.equal({(line["input"], line.get("page", 1), line.get("pages", 1)) for line in lines if line["status"] == "done"},
+               {(name, page, count) for name, count in files.items() for page in range(1, count + 1)}, "the report")
+    test.equal(sum(line["status"] == "skipped" for line in lines), len(expected), "--skip-existing")
+    if "photos/a.tif" not in files:
+        return
+    test.run("-q", "-r", "--pages", "--format", "png", "blur", "photos", "-o", "web", "--also", "small=resize:3x")
+    test.check({f"{at}/{name}".removeprefix("web/"): read(f"{at}/{name}") for at, _, names in os.walk("web") for name in names} == expected, "--also")
+    for page in 1, 2, 3:
+        test.run("--page", str(page), "resize:3x", "photos/a.tif", "out.png")
+        test.equal(read(f"small/a-{page:03d}.png"), read("out.png"), f"--also, page {page}")
+    test.run("-q", "--pages", "--suffix", "-x", "identity", "photos/a.tif", "-o", "single")
+    test.equal(sorted(os.listdir("single")), ["a-x-001.tif", "a-x-002.tif", "a-x-003.tif"], "--suffix")
+    save_tiff("in-002.tif", pages)
+    for name, outputs in (("in-002.tif", ["in.png", "--format", "tif"]), ("in-002.tif", ["-o", "single"])):
+        test.run("--pages", "identity", name, *outputs, status=2 if "--format" in outputs else 0)
+    os.rename("in-002.tif", "copy-002.png")
+    test.check("is the same file as" in test.run("--pages", "identity", "copy-002.png", "copy.png", status=2), "the input is an output")
+    file, places = link([page_of({}, bytes([i] * 16)) for i in range(3)])
+    entry = next(i for i in range(places[1] + 2, len(file), 12) if struct.unpack_from("<H", file, i)[0] == 273)
+    struct.pack_into("<I", file, entry + 8, len(file))
+    test.write("bad.tif", file)
+    said = test.run("--pages", "identity", "bad.tif", "bad.pgm", status=1)
+    test.check(said.startswith("gpuconv: bad.tif, page 2: the TIFF file is truncated: ") and "1 of 3 files failed" in said, said)
+    test.equal([os.path.exists(f"bad-{page:03d}.pgm") for page in (1, 2, 3, 4)], [True, False, True, False], "the others")
+    # A file that is none, is missing, or whose pages cannot be counted, has one job, which says why.
+    struct.pack_into("<I", file, places[0] + 2 + 12 * struct.unpack_from("<H", file, places[0])[0], places[0])
+    for name, content in (("circle.tif", file), ("none.tif", b"text"), ("cut.webp", read("photos/a.tif")[:9])):
+        test.write(name, content)
+        said = test.run("--pages", "identity", name, "x.png", status=1)
+        test.check(said.startswith(f"gpuconv: {name}, page 1: ") and said.count("\n") == 1, said)
+    test.check("missing.tif" in test.run("--pages", "identity", "missing.tif", "x.png", status=1), "missing")
+
+
 def one_sentence(test, name, *options):
     done = subprocess.run([test.program, "-q", *options, "identity", name, "out.png"], capture_output=True, text=True)
     ours = [line for line in done.stderr.splitlines() if line.startswith("gpuconv: ")]
@@ -309,6 +383,10 @@ def test_damaged_tiff(test):
         if place == 10 ** 6:
             test.check("directory 4 is not in the" in one_sentence(test, "bad.tif", "--page", "4"), "cut")
             test.check("has 4 pages, so there is no page 5" in one_sentence(test, "bad.tif", "--page", "5"), "after the cut")
+    bad = file + b"\xff\xff" + struct.pack("<I", places[0])  # a directory that ends before its entries
+    struct.pack_into("<I", bad, end, len(file))
+    test.write("bad.tif", bad)
+    test.check("directory 4 is not in the" in one_sentence(test, "bad.tif", "--page", "4"), "cut after the first bytes")
     # 65535 entries each, at every 2nd byte of 1.5 MB: the first one is marked as a smaller size.
     first = tiff("<", {**GREY, 254: (4, [1])}, bytes(16), False)
     place = struct.unpack_from("<I", first, 4)[0]

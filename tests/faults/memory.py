@@ -81,11 +81,17 @@ WEBP = [
     Scenario("lossless WebP, read", "blur", "in/lossless.webp", "out/o.png", files=1),
     Scenario("WebP with alpha, two threads", "--threads", "2", "blur", "in/c.png", "out/o.webp", files=1),
 ]
-READ_WEBP = (WEBP[0], WEBP[2])
+FRAMES = [Scenario("a frame of a WebP", "--page", "3", "blur", "in/frames.webp", "out/o.png", files=1)]
+READ_WEBP = (WEBP[0], WEBP[2], FRAMES[0])
 TIFF = [
     Scenario("TIFF", "blur", "in/c.tif", "out/o.tif", files=1),
     Scenario("TIFF without compression", "--compression", "0", "blur", "in/a.png", "out/o.tif", files=1),
     Scenario("TIFF of several strips", "blur", "in/bands.png", "out/o.tif", files=1),
+]
+PAGES = [
+    Scenario("a page of a TIFF", "--page", "2", "blur", "in/pages.tif", "out/o.png", files=1),
+    Scenario("pages of a TIFF", "-q", "-j", "1", "--pages", "blur", "in/pages.tif", "-o", "out", "--format", "png", files=3,
+             jobs=True),
 ]
 # The names that Pillow has for libtiff's compressions, and the mode of a picture that each can have.
 COMPRESSIONS = {"tiff_lzw": "RGB", "tiff_adobe_deflate": "RGB", "packbits": "RGB", "jpeg": "RGB", "lzma": "RGB", "zstd": "RGB",
@@ -196,11 +202,19 @@ def test(program):
         run([program, "identity", "in/c.png", "in/c.webp"])
         run([program, "--lossless", "identity", "in/c.png", "in/lossless.webp"])
         SCENARIOS.extend(WEBP)
+        if Image:
+            frames = [Image.open("in/c.png").rotate(90 * i) for i in range(3)]
+            frames[0].save("in/frames.webp", save_all=True, append_images=frames[1:], lossless=True)
+            SCENARIOS.extend(FRAMES)
     if run([program, "--tar", "blur", "in/t.tar", "out.tar"]).status == 0:  # with libarchive
         SCENARIOS.append(Scenario("--tar", "-q", "--tar", "blur", "in/t.tar", "out/o.tar", files=1, jobs=True))
     if has_codec(program, "libtiff"):
         run([program, "identity", "in/c.png", "in/c.tif"])
         SCENARIOS.extend(TIFF)
+        if Image:
+            pages = [Image.open(f"in/{name}.png") for name in ("a", "b", "c")]
+            pages[0].save("in/pages.tif", save_all=True, append_images=pages[1:], compression="tiff_lzw")
+            SCENARIOS.extend(PAGES)
         for name, mode in COMPRESSIONS.items() if Image else ():
             Image.open("in/bands.png").resize((120, 90)).convert(mode).save(f"in/{name}.tif", compression=name)
             SCENARIOS.append(Scenario("TIFF, " + name, "blur", f"in/{name}.tif", "out/o.png", files=1))

@@ -144,6 +144,29 @@ static void check_filter(struct image *image, const char *spec, enum border bord
     plane_free(&out[1]);
 }
 
+/* Read another page, with its metadata, or have it refused; twice alike. */
+static void check_page(const uint8_t *data, size_t size)
+{
+    const struct codec_settings settings = {.page = 1 + (int)(size % 4)};
+    struct metadata metadata = {.max = 1 << 16, .page = settings.page};
+    struct error error = {.code = ERROR_NONE};
+    struct codec_info info;
+    struct image images[2];
+    const bool done = codec_inspect(data, size, "fuzz", &settings, &info, &error);
+    CHECK(done || error.code == ERROR_WORK);
+    if (!done || (int64_t)info.width * info.height * info.channels > MAX_SAMPLES)
+        return;
+    CHECK(info.page == settings.page && info.page <= info.pages);
+    CHECK(info.format->read_metadata(data, size, &metadata, &error));
+    metadata_free(&metadata);
+    const bool decoded = codec_decode(data, size, "fuzz", &settings, &images[0], NULL, &error);
+    CHECK(codec_decode(data, size, "fuzz", &settings, &images[1], NULL, &error) == decoded);
+    CHECK(!decoded || (images[0].width == info.width && images[0].height == info.height));
+    CHECK(!decoded || memcmp(images[0].samples, images[1].samples, image_bytes(&images[0])) == 0);
+    image_free(&images[0]);
+    image_free(&images[1]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const specs[] = {"sharpen",    "blur",     "shift",       "emboss", "box9",
@@ -151,6 +174,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error error = {.code = ERROR_NONE};
     struct codec_info inspected, decoded;
     struct image image;
+    check_page(data, size);
     if (!codec_inspect(data, size, "fuzz", NULL, &inspected, &error)) {
         check_error(&error);
         CHECK(!decode(data, size, NULL, &image, &decoded, &error) && image.samples == NULL);
