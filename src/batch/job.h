@@ -160,7 +160,7 @@ struct shared_input {
     size_t size;
     struct stat status;
     struct image image; /* decoded and upright; without samples if only the pipeline has it, or nothing does yet */
-    int orientation;
+    int orientation, page;
     const struct codec *codec, *decoder; /* the reader that was chosen for it, and what has decoded it */
 };
 

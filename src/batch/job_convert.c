@@ -109,7 +109,7 @@ static bool is_kept(const struct job_worker *worker, const struct conversion *co
     return (kept->samples != NULL || worker->pipeline.has_input) && conversion->codec.transform == NULL &&
            kept->width == image->width && kept->height == image->height && kept->channels == image->channels &&
            kept->bits == image->bits && input->orientation == conversion->orientation &&
-           input->codec == conversion->info.codec;
+           input->page == conversion->info.page && input->codec == conversion->info.codec;
 }
 
 /* Jobs with one input share the decoded image where the memory allows. Otherwise each does as it would alone. */
@@ -123,6 +123,7 @@ static struct job_memory estimate_shared_memory(struct job_worker *worker, struc
         job_forget_input(worker, false);
         input->image = conversion->image;
         input->orientation = conversion->orientation;
+        input->page = conversion->info.page;
         input->codec = conversion->info.codec;
     }
     struct job_memory need = estimate_memory(worker, conversion, size);

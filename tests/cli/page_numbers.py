@@ -352,6 +352,19 @@ def test_all_pages(test):
     test.check("missing.tif" in test.run("--pages", "identity", "missing.tif", "x.png", status=1), "missing")
 
 
+def test_outputs(test):
+    """Outputs of one line that read several pages of one size share no picture."""
+    if not has("libtiff"):
+        return
+    save_tiff("in.tif", [picture(8, 9, "RGB", i) for i in range(2)])
+    pages = (1, 2, 2, 1, 2)
+    line = {"input": "in.tif", "filter": "blur", "outputs": [{"output": f"{i}.png", "page": page} for i, page in enumerate(pages)]}
+    subprocess.run([test.program, "--jobs-from", "-"], input=json.dumps(line) + "\n", capture_output=True, text=True, check=True)
+    for i, page in enumerate(pages):
+        test.run("--page", str(page), "blur", "in.tif", "out.png")
+        test.equal(read(f"{i}.png"), read("out.png"), f"output {i}")
+
+
 def one_sentence(test, name, *options):
     done = subprocess.run([test.program, "-q", *options, "identity", name, "out.png"], capture_output=True, text=True)
     ours = [line for line in done.stderr.splitlines() if line.startswith("gpuconv: ")]
