@@ -118,9 +118,10 @@ template <typename T>
 static __device__ __forceinline__ T mix_light(const struct point_sum &sum, const struct point_tables *tables,
                                               const uint16_t *levels, const T (&v)[4])
 {
+    const bool widens = sizeof(T) == 1 && tables->light_levels > 256; /* planned for planes of 16 bits */
     int64_t s = 0;
     for (int c = 0; c < 3; c++)
-        s += (int64_t)sum.weights[c] * __ldg(&point_light_of(tables, c)[v[c]]);
+        s += (int64_t)sum.weights[c] * __ldg(&point_light_of(tables, c)[widens ? widen_sample(v[c]) : v[c]]);
     return sample_of<T>(__ldg(&levels[rounding16_apply(&sum.rounding16, (double)s)]));
 }
 

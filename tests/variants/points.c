@@ -92,9 +92,10 @@ static bool queue_way(struct checker *checker, enum way way, const struct device
                              : device_merge(device, &planes, ALPHA_FILTER, NULL, image, error));
 }
 
-/* An image of CHANNELS through COUNT steps, with planes for PLANES of its channels. */
+/* An image of CHANNELS through COUNT steps, with planes for PLANES of its channels. The steps are planned for samples of
+ * type PLANNED: a picture of 8 bits with alpha is changed as it is, and its other filters have planes of 16 bits. */
 static void check_ways(struct checker *checker, const struct filter *filters, int count, struct test_case *c,
-                       int channels, uint64_t *state)
+                       int channels, enum sample planned, uint64_t *state)
 {
     struct device *device = checker->device;
     struct device_points points = {.count = 0};
@@ -118,7 +119,7 @@ static void check_ways(struct checker *checker, const struct filter *filters, in
         if (!variant_plan(&plans[0], &filters[i], BORDER_ZERO, c->sample, variant_reference(), &error) ||
             !variant_prepare(&plans[0], NULL, &error) ||
             !variant_launch(&plans[0], NULL, &planes.plane, &next.plane, &error) ||
-            !variant_plan(&plans[1], &filters[i], BORDER_ZERO, c->sample, variant_find("point", NULL), &error) ||
+            !variant_plan(&plans[1], &filters[i], BORDER_ZERO, planned, variant_find("point", NULL), &error) ||
             !device_keep_taps(device, variant_prepare, &plans[1], (struct device_taps **)&points.taps[i], &error))
             fail("%s", error.message);
         const struct guarded last = planes;
@@ -129,7 +130,8 @@ static void check_ways(struct checker *checker, const struct filter *filters, in
     image_merge(&planes.plane, ALPHA_FILTER, NULL, &image);
     checker_reserve(checker, size > planes.size ? size : planes.size);
     image.samples = checker->in.bytes + GUARD;
-    for (enum way way = c->planes == channels ? WAY_IMAGE : WAY_SPLIT; way < (image.bits == 8 ? WAYS : 1); way++) {
+    const enum way end = image.bits == 8 && planned == c->sample ? WAYS : WAY_IMAGE + 1;
+    for (enum way way = c->planes == channels ? WAY_IMAGE : WAY_SPLIT; way < end; way++) {
         if (!device_upload(device, checker->in.bytes, before, size, &error) ||
             !queue_way(checker, way, &points, &image, planes.plane, &error) ||
             !device_download(device, actual, checker->in.bytes, size, &error) || !device_wait(device, &error))
@@ -191,9 +193,11 @@ void check_points(struct checker *checker)
                         count = k - i;
                 }
                 if (is_wanted(&checker->options, variant_find("point", NULL)))
-                    check_ways(checker, &filters[i], count, &c, planes, &state);
+                    check_ways(checker, &filters[i], count, &c, planes, sample, &state);
+                if (sample == SAMPLE_U8 && is_wanted(&checker->options, variant_find("point", NULL)))
+                    check_ways(checker, &filters[i], count, &c, planes, SAMPLE_U16, &state);
                 if (planes % 2 == 1 && !uses_alpha && is_wanted(&checker->options, variant_find("point", NULL)))
-                    check_ways(checker, &filters[i], count, &c, planes + 1, &state);
+                    check_ways(checker, &filters[i], count, &c, planes + 1, sample, &state);
 #endif
             }
     filters_free(filters, ALL);
