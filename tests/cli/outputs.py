@@ -233,7 +233,7 @@ def test_memory_holds():
         run(PROGRAM, "-q", filters, "large.png", f"want{i}.png")
 
     def peak(*arguments):
-        process = subprocess.Popen([PROGRAM, "-q", *arguments])
+        process = subprocess.Popen([PROGRAM, "-q", "--backend", "cpu", *arguments])
         _, status, usage = os.wait4(process.pid, 0)
         assert status == 0, (arguments, status)
         return usage.ru_maxrss / 1024

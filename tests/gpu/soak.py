@@ -93,7 +93,8 @@ def corpus():
              b"P6": "ppm"}
     for name, data in sorted(inputs.items()):
         if not name.endswith(".txt"):
-            yield name if "." in name else f"{name}.{kinds.get(data[:2], 'png')}", data
+            is_written = "." in name and not name.endswith((".heic", ".heif", ".hif"))  # the output has the name
+            yield name if is_written else f"{name}.{kinds.get(data[:2], 'png')}", data
 
 
 def make_file(seed, number, is_large):

@@ -280,6 +280,13 @@ static void test_model_prefers_the_cpu_for_small_work(void **state)
     assert_true(slow.cpu > slow.cuda);
 }
 
+/* The seconds of as many images like one, with the start of the GPU. */
+static struct backend_seconds cost_all(const struct filter *filter, const struct total_work *work, int images)
+{
+    const struct backend_seconds one = cost_backends(filter, 1, work);
+    return (struct backend_seconds){images * one.cpu / work->workers, cost_start(work) + images * one.cuda};
+}
+
 /* A batch goes to a GPU that decodes its inputs or encodes its outputs, and the same batch stays on the CPU if the CPU
  * must do both in either case. */
 static void test_model_counts_what_a_gpu_codes(void **state)
@@ -296,8 +303,7 @@ static void test_model_counts_what_a_gpu_codes(void **state)
                 .gpus = 1,
                 .gpu_decodes = decodes,
                 .gpu_encodes = encodes};
-            seconds[decodes][encodes] = cost_backends(&filter, 1, &batch);
-            seconds[decodes][encodes].cpu /= batch.workers;
+            seconds[decodes][encodes] = cost_all(&filter, &batch, 100);
         }
     for (enum gpu_codec other = GPU_CODEC_NONE; other <= GPU_CODEC_PNG; other++) {
         const double none = seconds[other][GPU_CODEC_NONE].cpu;
@@ -319,8 +325,8 @@ static void test_model_counts_what_a_gpu_codes(void **state)
             .gpus = 1,
             .gpu_decodes = codec,
             .gpu_encodes = codec};
-        const struct backend_seconds small = cost_backends(&filter, 1, &batch);
-        assert_true((small.cuda < small.cpu / batch.workers) == (codec == GPU_CODEC_JPEG));
+        const struct backend_seconds small = cost_all(&filter, &batch, 10000);
+        assert_true((small.cuda < small.cpu) == (codec == GPU_CODEC_JPEG));
     }
 }
 
