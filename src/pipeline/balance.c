@@ -34,7 +34,8 @@ struct backend_seconds balance_expect(const struct balance *balance, const struc
     const double cpu = one - seconds + fmax(0, others) / balance->workers * one;
     const double gpus = correct(balance, image->kind, GPU, image->seconds.cuda);
     const double both = image->left / (1 / gpus + balance->workers / one / 2);
-    return (struct backend_seconds){cpu, balance->start + both * fmax(0, 1 - balance->start / cpu) + end_seconds};
+    const double start = balance->start * (1 + (balance->busy - 1.0) / balance->workers); /* see balance_waits */
+    return (struct backend_seconds){cpu, start + both * fmax(0, 1 - start / cpu) + end_seconds};
 }
 
 bool balance_starts(const struct balance *balance, const struct balance_image *image, double seconds, double rest)
@@ -58,6 +59,12 @@ bool balance_moves(const struct balance *balance, const struct balance_image *im
     if (image->is_grouped)
         return image->seconds.cuda * balance->workers < worker_seconds(balance, image, seconds, rest);
     return way_through_gpu(balance, image) < worker_seconds(balance, image, seconds, rest) - seconds;
+}
+
+bool balance_waits(const struct balance *balance, const struct balance_image *image)
+{
+    const double gpus = correct(balance, image->kind, GPU, image->seconds.cuda);
+    return 2 * gpus * balance->workers < worker_seconds(balance, image, 0, -1);
 }
 
 void balance_begin_gpu(struct balance *balance, double now)

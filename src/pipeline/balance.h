@@ -52,6 +52,10 @@ bool balance_starts(const struct balance *balance, const struct balance_image *i
  * GPUs must have started. */
 bool balance_moves(const struct balance *balance, const struct balance_image *image, double seconds, double rest);
 
+/* Does a worker wait for GPUs that start? Workers that compute make the start up to twice as long (measured on 16
+ * threads beside an H200), so it waits if the GPUs do more than twice as much as all workers. */
+bool balance_waits(const struct balance *balance, const struct balance_image *image);
+
 /* A GPU gets an image, or has returned it after SECONDS. It may not have DONE it. */
 void balance_begin_gpu(struct balance *balance, double now);
 void balance_end_gpu(struct balance *balance, const struct balance_image *image, double seconds, double now, bool done);

@@ -261,11 +261,13 @@ void pipeline_look(struct batch_choice *batch)
     pthread_mutex_unlock(&batch->mutex);
 }
 
-/* Wait until the GPU is ready, unless another worker does. The start needs a processor. Where the workers take all of
- * them, one worker waits, but no job of an endless stream: somebody may wait for its answer. */
-static void leave_processor(struct batch_choice *batch, struct gpu_start *start)
+/* Wait until the GPU is ready, if that is better than to do the image, or if no other worker waits: the start needs a
+ * processor, where the workers take all of them. Lock batch->mutex before. */
+static void wait_for_gpu(struct batch_choice *batch, const struct pipeline_run *run)
 {
-    if (!batch->takes_all || atomic_load(&start->step) == GPU_CONTEXT || atomic_flag_test_and_set(&start->is_awaited))
+    struct gpu_start *start = run->pipeline->resources->start;
+    if (!batch->takes_all || is_ready(run) ||
+        (atomic_flag_test_and_set(&start->is_awaited) && !balance_waits(&batch->balance, &run->placed)))
         return;
     pthread_mutex_unlock(&batch->mutex);
     gpu_start_wait(start, GPU_CONTEXT, NULL);
@@ -309,7 +311,7 @@ static bool choose_with_end(struct pipeline_run *run)
     }
     place(run);
     if (batch->uses_gpus)
-        leave_processor(batch, run->pipeline->resources->start);
+        wait_for_gpu(batch, run);
     run->began = clock_seconds();
     look(batch, run->began);
     run->first_permille = 0;

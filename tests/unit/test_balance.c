@@ -60,7 +60,7 @@ struct simulation {
     struct worker workers[WORKERS];
     double gpu_free[GPUS];
     bool has_begun, is_ready; /* the GPUs */
-    double ready;             /* when they are */
+    double began, ready;      /* when they began to start, and are ready */
     double left;              /* the size of all images that nobody has begun */
 };
 
@@ -80,7 +80,16 @@ static void begin_on_gpu(struct simulation *s, struct worker *worker, double now
 static void begin_start(struct simulation *s, double now)
 {
     s->has_begun = true;
-    s->ready = now + s->machine->start;
+    s->began = now;
+    s->ready = now + s->machine->start * (1 + (s->balance.busy - 1.0) / s->balance.workers);
+}
+
+/* A worker that computes while the GPUs start makes the start longer: all together make it twice as long, as they did
+ * on 16 threads beside an H200. */
+static void delay_start(struct simulation *s)
+{
+    const double longest = s->began + 2 * s->machine->start;
+    s->ready = fmin(longest, s->ready + s->machine->start / s->balance.workers);
 }
 
 /* Look at what workers do now: move it if GPUs are ready, and let them start if the rest will take longer. */
@@ -121,8 +130,9 @@ static void end_image(struct simulation *s, struct worker *worker)
         balance_end_cpu(&s->balance, &worker->image, now - worker->begun);
 }
 
-/* Let the worker begin an image of SIZE. The model's estimates of a worker and of a GPU are wrong by the factors. */
-static void begin_image(struct simulation *s, struct worker *worker, double size, int how, const double factors[2])
+/* Let the worker begin an image of SIZE, or wait for the GPUs: returns false. The model's estimates of a worker and of
+ * a GPU are wrong by the factors. */
+static bool begin_image(struct simulation *s, struct worker *worker, double size, int how, const double factors[2])
 {
     const struct machine *machine = s->machine;
     const double now = worker->free;
@@ -135,6 +145,12 @@ static void begin_image(struct simulation *s, struct worker *worker, double size
     s->balance.busy++;
     if (how == AUTOMATIC && !s->has_begun && balance_starts(&s->balance, &worker->image, 0, -1))
         begin_start(s, now);
+    if (how == AUTOMATIC && s->has_begun && !s->is_ready && balance_waits(&s->balance, &worker->image)) {
+        s->balance.busy--;
+        s->left += size;
+        worker->free = s->ready;
+        return false;
+    }
     const bool takes_gpu = s->is_ready && balance_moves(&s->balance, &worker->image, 0, -1);
     worker->has_image = true;
     worker->on_gpu = false;
@@ -142,6 +158,9 @@ static void begin_image(struct simulation *s, struct worker *worker, double size
     worker->free = now + size * machine->cpu;
     if (how == GPU_ALONE || takes_gpu)
         begin_on_gpu(s, worker, now);
+    else if (s->has_begun && !s->is_ready)
+        delay_start(s);
+    return true;
 }
 
 /* The seconds of a batch of COUNT images. */
@@ -171,7 +190,7 @@ static double simulate(const struct machine *machine, int count, int how, const 
         } else if (next < count) {
             if (how == AUTOMATIC)
                 look(&s, worker->free);
-            begin_image(&s, worker, size_of(next++, count), how, factors);
+            next += begin_image(&s, worker, size_of(next, count), how, factors);
         } else {
             if (how == AUTOMATIC)
                 look(&s, worker->free);
@@ -187,7 +206,7 @@ static void test_both_take_little_longer_than_the_better(void **state)
 {
     (void)state;
     static const double factors[] = {1, 0.5, 2};
-    const double worst = 1.4, mean = 1.025, usual = 1.1, share = 0.11; /* at most this share is above `usual` */
+    const double worst = 1.96, mean = 1.055, usual = 1.1, share = 0.137; /* at most this share is above `usual` */
     double sum = 0;
     int cases = 0, above = 0;
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++)

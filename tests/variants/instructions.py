@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Hold the instructions of ten runs against the committed counts: instructions.py GPUCONV COMPILER COUNTS.json [--update]
+"""Hold the instructions of ten runs against the committed counts: instructions.py GPUCONV COMPILER COUNTS.json
+[--update]
 
 Seconds depend on the machine and its other work, and instructions do not. valgrind counts them on one thread, with the
 instruction set AVX2, less those of the start. A run may take 3% more than its count, so that no slower code lands
-unnoticed. A run that takes 3% less asks for --update, so that the gain stays. Skipped (exit status 77) without valgrind,
-AVX2, or the COMPILER of the counts, such as "gcc 12.2.0"."""
+unnoticed. A run that takes 3% less asks for --update, so that the gain stays. Skipped (exit status 77) without
+valgrind, AVX2, or the COMPILER of the counts, such as "gcc 12.2.0"."""
 import json
 import os
 import re
