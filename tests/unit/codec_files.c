@@ -4,13 +4,22 @@
 #include <libdeflate.h>
 #include <stdlib.h>
 
+bool lacks_encoder(const struct codec *codec, const struct format *format)
+{
+    char text[256];
+    codec_describe(codec, text, sizeof text);
+    return format == AVIF && strstr(text, "writes AV1 by nothing") != NULL;
+}
+
 const struct codec *row_of(const struct format *format, bool writes, size_t i)
 {
     size_t count;
     const struct codec *table = codecs(&count);
     for (size_t k = 0; k < count; k++)
         if (codec_is_built_in(&table[k]) &&
-            (writes ? codec_writes(&table[k], format) : codec_reads(&table[k], format)) && i-- == 0)
+            (writes ? codec_writes(&table[k], format) && !lacks_encoder(&table[k], format)
+                    : codec_reads(&table[k], format)) &&
+            i-- == 0)
             return &table[k];
     return NULL;
 }

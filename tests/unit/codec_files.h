@@ -22,6 +22,9 @@
 #define WEBP format_of(FORMAT_WEBP)
 #define AVIF format_of(FORMAT_AVIF)
 
+/* Is libheif here without the plug-in that encodes AV1? */
+bool lacks_encoder(const struct codec *codec, const struct format *format);
+
 /* ---- The rows of the tables ---- */
 
 /* Row number I of those that are built in and read, or write, FORMAT. NULL if there are fewer. */
