@@ -161,6 +161,7 @@ static double clock_seconds(void)
 static void start_gpus(struct batch_choice *batch)
 {
     batch->uses_gpus = true;
+    batch->began_start = clock_seconds();
     for (size_t i = 0; i < batch->gpu_count; i++)
         gpu_start_begin(&batch->gpus[i]);
 }
@@ -261,16 +262,23 @@ void pipeline_look(struct batch_choice *batch)
     pthread_mutex_unlock(&batch->mutex);
 }
 
-/* Wait until the GPU is ready, if that is better than to do the image, or if no other worker waits: the start needs a
- * processor, where the workers take all of them. Lock batch->mutex before. */
+/* Wait until the GPU is ready, if that is better than to do the image, but not for much longer than a start should
+ * take. One worker waits anyway where the workers take all processors: the start needs one. Lock batch->mutex
+ * before. */
 static void wait_for_gpu(struct batch_choice *batch, const struct pipeline_run *run)
 {
     struct gpu_start *start = run->pipeline->resources->start;
-    if (!batch->takes_all || is_ready(run) ||
-        (atomic_flag_test_and_set(&start->is_awaited) && !balance_waits(&batch->balance, &run->placed)))
+    const double left = batch->began_start + 2 * batch->balance.start - clock_seconds();
+    if (!batch->takes_all || is_ready(run))
+        return;
+    const bool is_first = !atomic_flag_test_and_set(&start->is_awaited);
+    if (!is_first && (left <= 0 || !balance_waits(&batch->balance, &run->placed)))
         return;
     pthread_mutex_unlock(&batch->mutex);
-    gpu_start_wait(start, GPU_CONTEXT, NULL);
+    if (is_first)
+        gpu_start_wait(start, GPU_CONTEXT, NULL);
+    else
+        gpu_start_wait_briefly(start, left);
     pthread_mutex_lock(&batch->mutex);
 }
 

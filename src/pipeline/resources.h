@@ -32,6 +32,7 @@ struct batch_choice {
     struct pipeline_run *running; /* the images that workers have: a list */
     double looked;                /* when pipeline_look has looked at them, in seconds of the clock */
     bool uses_gpus;               /* GPUs have started, or do */
+    double began_start;           /* when they began to, in seconds of the clock */
     double lost;                  /* in a stream without a known end: the seconds that GPUs would have saved so far */
     unsigned long groups;         /* groups of small images that GPUs have taken from the workers */
     bool has_ended;               /* there are no more jobs */

@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <time.h>
 
 /* Record that STEP has succeeded, or failed. */
 static bool record_step(struct gpu_start *start, enum gpu_step step, bool done)
@@ -101,6 +102,20 @@ bool gpu_start_wait(struct gpu_start *start, enum gpu_step step, struct error *e
     if (!done && error != NULL)
         *error = start->reason;
     return done;
+}
+
+void gpu_start_wait_briefly(struct gpu_start *start, double seconds)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    const double whole = (double)end.tv_nsec / 1e9 + seconds;
+    end.tv_sec += (time_t)whole;
+    end.tv_nsec = (long)((whole - (double)(time_t)whole) * 1e9);
+    pthread_mutex_lock(&start->mutex);
+    while (atomic_load(&start->step) < GPU_CONTEXT && !start->has_failed &&
+           pthread_cond_timedwait(&start->changed, &start->mutex, &end) == 0)
+        ;
+    pthread_mutex_unlock(&start->mutex);
 }
 
 void gpu_start_release(struct gpu_start *start)

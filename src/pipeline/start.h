@@ -61,6 +61,9 @@ void gpu_start_begin(struct gpu_start *start);
  * be NULL. */
 bool gpu_start_wait(struct gpu_start *start, enum gpu_step step, struct error *error);
 
+/* Wait until the context is there, for at most as many SECONDS. */
+void gpu_start_wait_briefly(struct gpu_start *start, double seconds);
+
 /* Let the context end. No pipeline may have the GPU open, or open it again. START may be NULL. */
 void gpu_start_release(struct gpu_start *start);
 
