@@ -332,13 +332,9 @@ static bool validate_pair(int count, struct options *options, struct error *erro
     }
     if (options->list.format == NULL)
         options->list.format = format_find_by_path(options->output);
-    if (options->list.pages && (file_is_standard(options->input) || file_is_standard(options->output)))
+    options->pair = !options->list.pages || options->list.format == format_find_by_suffix("tif");
+    if (!options->pair && (file_is_standard(options->input) || file_is_standard(options->output)))
         return error_set(error, ERROR_USAGE, "--pages counts the pages of a file and writes several; name two files");
-    if (options->list.pages && options->list.format == format_find_by_suffix("tif"))
-        return error_set(error, ERROR_USAGE,
-                         "--pages writes no TIFF of several pages; name another format, or give -o DIR for a TIFF of "
-                         "each page, which tiffcp joins");
-    options->pair = !options->list.pages;
     return true;
 }
 

@@ -133,7 +133,7 @@ const struct option option_table[] = {
           "refuse images with more than N pixels, such as 50M", .bits = IN_READ | IN_LINE),
     VALUE("page", "N", GROUP_FILE, KIND_NUMBER, job.codec.page, "read picture N of a TIFF, WebP, HEIC or AVIF",
           .low = 1, .high = 1 << 16, .bits = IN_READ | IN_LINE | IN_RECIPE),
-    FLAG("pages", GROUP_FILE, list.pages, "filter all pages of a file, to name-001.png and so on",
+    FLAG("pages", GROUP_FILE, list.pages, "filter all pages, to name-001.png and so on or one TIFF",
          .bits = ONLY_RUN | NOT_TAR),
     {.name = "strip",
      .group = GROUP_FILE,

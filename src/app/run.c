@@ -49,7 +49,9 @@ static void print_input(const struct output *output, const struct job_result *re
     char shrunk[32] = "", page[64] = "";
     if (result->pages > 1)
         snprintf(page, sizeof page, ", page %d of %d%s", result->page, result->pages,
-                 result->page > 1 && !options_given(output->options, OPTION(job.codec.page)) ? ", the main one" : "");
+                 result->page > 1 && !result->job->all_pages && !options_given(output->options, OPTION(job.codec.page))
+                     ? ", the main one"
+                     : "");
     if (result->shrink > 0)
         snprintf(shrunk, sizeof shrunk, ", decoded at 1/%d", 1 << result->shrink);
     print_detail("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s%s%s", file_input_name(result->job->input),
@@ -501,6 +503,7 @@ static bool make_list(const struct options *options, const struct output_kind *k
     struct list_request request = options->list;
     request.warn = warn_left_out;
     request.context = warnings;
+    request.pages = request.pages && !options->pair;
     const bool done =
         options->output != NULL
             ? file_list_make_pair(options->input, options->output, options->list.format, list, error) &&
@@ -514,6 +517,7 @@ static bool make_list(const struct options *options, const struct output_kind *k
         return error_set(error, ERROR_WORK, "there is no image to %s; name images or folders that contain some",
                          options->mode == MODE_DIGEST ? "read" : "filter");
     for (struct job *job = list->jobs; job < list->jobs + list->count; job++) {
+        job->all_pages = options->list.pages && options->pair;
         job->recipe = &kinds[job->number].recipe;
         job->run_members = &kinds[job->number].run;
     }

@@ -23,13 +23,15 @@ static void release_image(struct job_worker *worker)
     worker->reserved = 0;
 }
 
-/* Reserve memory for what is known of the file. If the job may wait, wait for the memory, also for the largest
- * output: the job does not begin again. Otherwise fail, and set conversion->lacks_memory, if there is too little
- * now. */
+/* Reserve memory for what is known of the file, and for pages that are done. If the job may wait, wait for the memory,
+ * also for the largest output: the job does not begin again. Otherwise fail, and set conversion->lacks_memory, if there
+ * is too little now. */
 static bool reserve_job_memory(struct job_worker *worker, struct conversion *conversion, struct job_memory need,
                                struct error *error)
 {
     struct memory_budget *budget = &worker->workers->budget;
+    const size_t pages = worker->pages.file.size;
+    need.image = need.image < SIZE_MAX - pages ? need.image + pages : SIZE_MAX;
     size_t image = need.image > worker->reserved ? need.image : worker->reserved;
     const size_t all = image < SIZE_MAX - need.kept ? image + need.kept : SIZE_MAX;
     if (!budget_check(budget, all, file_input_name(conversion->job->input), error))
@@ -165,7 +167,7 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
     } else {
         done = file_read_wanted(job->input, budget_input_max(budget), is_image_file, &conversion->bytes,
                                 &conversion->size, &conversion->status, error);
-        if (done && job->next != NULL)
+        if (done && (job->next != NULL || job->all_pages))
             *input = (struct shared_input){
                 .bytes = conversion->bytes, .size = conversion->size, .status = conversion->status};
     }
@@ -248,9 +250,9 @@ static void job_write(struct job_worker *worker, struct conversion *conversion)
     phases_end(&result->phases, PHASE_WRITE);
     if (result->outcome == JOB_FAILED)
         error_add_subject(&result->error, file_input_name(conversion->job->input));
-    if (conversion->job->page > 0 && strcmp(result->error.subject, conversion->job->input) == 0)
+    if (worker->page > 0 && strcmp(result->error.subject, conversion->job->input) == 0)
         snprintf(result->error.subject, sizeof result->error.subject, "%s, page %d", conversion->job->input,
-                 conversion->job->page);
+                 worker->page);
     worker->report(worker->context, result, JOB_WRITTEN);
     workers_end_output(worker->workers);
 }
@@ -299,7 +301,7 @@ static void begin_conversion(struct conversion *conversion, struct job_worker *w
     conversion->run.phases = &result->phases;
     conversion->run.input.bytes = job->bytes;
     conversion->codec = worker->settings->codec;
-    conversion->codec.page = job->page > 0 ? job->page : conversion->codec.page;
+    conversion->codec.page = worker->page > 0 ? worker->page : conversion->codec.page;
     conversion->codec.pool = &worker->pool;
     conversion->codec.may_grow = reserve_output;
     conversion->codec.context = conversion;
@@ -327,10 +329,35 @@ static bool do_steps(struct job_worker *worker, struct conversion *conversion)
     }
 }
 
+/* Do all steps but the writing for each page of the job, and join their outputs. */
+static bool do_pages(struct job_worker *worker, struct conversion *conversion)
+{
+    struct job_result *result = conversion->result;
+    bool done = do_steps(worker, conversion);
+    while (done && conversion->job->all_pages) {
+        done = tiff_add_page(&worker->pages, conversion->output, result->output_bytes, &result->error);
+        if (!done || worker->page >= result->pages)
+            break;
+        job_free(conversion);
+        result->page = ++worker->page;
+        begin_conversion(conversion, worker, conversion->job, result);
+        done = do_steps(worker, conversion);
+    }
+    if (done && conversion->job->all_pages) {
+        free(conversion->output);
+        conversion->output = worker->pages.file.bytes;
+        result->output_bytes = worker->pages.file.size;
+        worker->pages.file = (struct blob){0};
+    }
+    blob_free(&worker->pages.file);
+    return done;
+}
+
 void job_run(struct job_worker *worker, const struct job *job, struct job_result *result)
 {
     struct conversion conversion;
     struct stat status;
+    worker->page = job->all_pages ? 1 : job->page;
     begin_conversion(&conversion, worker, job, result);
     *result = (struct job_result){
         .job = job, .outcome = JOB_FAILED, .run = &conversion.run, .device = -1, .input_bytes = (size_t)job->bytes};
@@ -341,7 +368,7 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
     else if (worker->settings->skip_existing && stat(job->output, &status) == 0 &&
              (status.st_size > 0 || !S_ISREG(status.st_mode))) /* a power cut may leave an empty file */
         result->outcome = outputs_check(worker->outputs, job, &status, &result->error) ? JOB_SKIPPED : JOB_FAILED;
-    else if (do_steps(worker, &conversion))
+    else if (do_pages(worker, &conversion))
         result->outcome = JOB_DONE;
     if (worker->pipeline.fallback.code != ERROR_NONE)
         worker->report(worker->context, result, JOB_GPU_FAILED);

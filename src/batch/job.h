@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/workers.h"
 #include "codec/codec.h"
+#include "container/tiff.h"
 #include "image/image.h"
 #include "metadata/metadata.h"
 #include "pipeline/pipeline.h"
@@ -38,6 +39,7 @@ struct job {
     uint64_t bytes;              /* bytes of the input file; 0 if it is no regular file */
     const struct format *format; /* the format to write; NULL for the input's */
     int page;                    /* the page to read; 0 for that of the settings */
+    bool all_pages;              /* read all, and write a TIFF of them; only for a batch of this job */
 
     /* One worker does all jobs with the same input, in their order, and decodes it once. */
     struct job *next; /* the next job with this input; NULL after the last */
@@ -187,6 +189,8 @@ struct job_worker {
     struct transform *transform; /* by the profile of tables of the last picture that has one, or NULL */
 
     struct shared_input input;
+    int page;                /* the job's page, also of a job for all; 0 for that of the settings */
+    struct tiff_pages pages; /* the output so far of a job for all pages */
 
     bool is_grouped;       /* the last image went to the GPU in a group with those of other workers */
     size_t kept;           /* bytes reserved for the buffers of the pipeline */

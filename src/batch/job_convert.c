@@ -339,8 +339,8 @@ static bool resize_shape(struct conversion *conversion)
     find_channels(conversion);
     conversion->produced.width = geometry.width;
     conversion->produced.height = geometry.height;
-    conversion->result->not_enlarged = geometry.is_not_enlarged;
-    conversion->result->region_cut = geometry.is_cut;
+    conversion->result->not_enlarged |= geometry.is_not_enlarged;
+    conversion->result->region_cut |= geometry.is_cut;
     conversion->codec.chroma_subsampling =
         conversion->codec.subsampling > 0 ? jpeg_chroma_of(conversion->codec.subsampling) : *chroma;
     return true;
@@ -449,11 +449,11 @@ static void describe_input(struct conversion *conversion)
     result->bits = conversion->image.bits;
     result->input_bits = info->bits;
     result->input_format = info->format;
-    result->cmyk_converted = info->cmyk && conversion->codec.transform == NULL;
-    result->other_content = info->other_content;
+    result->cmyk_converted |= info->cmyk && conversion->codec.transform == NULL;
+    result->other_content |= info->other_content;
     result->page = info->page;
     result->pages = info->pages;
-    result->dropped_on_read = conversion->metadata.dropped;
+    result->dropped_on_read |= conversion->metadata.dropped;
     result->decoder = info->codec;
 }
 
@@ -635,7 +635,8 @@ static bool finish_output(struct job_worker *worker, struct conversion *conversi
     atomic_store(&worker->step, has_rows && !writer->finishes_late ? JOB_STEP_WRITE : JOB_STEP_ENCODE);
     if (is_encoded && !end_output(worker, conversion))
         return false;
-    if (!has_rows && !worker->resources.page_locked) { /* a single image: encoding can use the memory */
+    const bool is_last = !worker->resources.page_locked && !conversion->job->all_pages;
+    if (!has_rows && is_last) { /* a single image: encoding can use the memory */
         pipeline_leave_gpu(&worker->pipeline);
         job_release_buffers(worker);
     }

@@ -179,8 +179,10 @@ static void print_report_line(FILE *file, const struct report *report, const str
         text_print_json_member(file, "decoder", result->decoder->name);
     if (result->converted_by[0] != '\0')
         text_print_json_member(file, "colours", result->converted_by);
+    if (result->pages > 1 && (result->outcome == JOB_FAILED || !result->job->all_pages))
+        fprintf(file, ",\"page\":%d", result->page);
     if (result->pages > 1)
-        fprintf(file, ",\"page\":%d,\"pages\":%d", result->page, result->pages);
+        fprintf(file, ",\"pages\":%d", result->pages);
     if (result->shrink > 0)
         fprintf(file, ",\"decoded_at\":\"1/%d\"", 1 << result->shrink);
     if (result->encoder != NULL)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "container/tiff.h"
 
-#include "base/bytes.h"
-
 #include <string.h>
 
 /* ---- Directories ---- */
@@ -279,4 +277,55 @@ uint64_t tiff_cell_size(const struct tiff_directory *directory, const struct tif
     if (header->compression == TIFF_UNCOMPRESSED)
         return whole < left ? whole : left;
     return next > offset && next - offset < left ? next - offset : left;
+}
+
+/* ---- Several pages ---- */
+
+static void move_offset(uint8_t *offset, size_t distance)
+{
+    bytes_put_number(offset, 4, false, bytes_number(offset, 4, false) + distance);
+}
+
+/* Add DISTANCE to all offsets of a file: those in its directory and in the ones below it, of values, strips and
+ * directories. */
+static void move_offsets(uint8_t *bytes, const struct tiff_directory *first, size_t distance)
+{
+    enum { BELOW_MAX = 3 }; /* EXIF, what that has for other programs, and GPS */
+    struct tiff_directory directories[1 + BELOW_MAX] = {*first};
+    struct tiff_entry entry;
+    int count = 1;
+    for (int d = 0; d < count; d++)
+        for (size_t i = 0; i < directories[d].count; i++) {
+            uint8_t *offset = bytes + directories[d].at + i * entry_bytes(first) + 8;
+            if (!tiff_read_entry(&directories[d], i, &entry))
+                continue;
+            const bool is_below =
+                entry.tag == TIFF_TAG_EXIF || entry.tag == TIFF_TAG_GPS || entry.tag == TIFF_TAG_INTEROP;
+            if (is_below && count <= BELOW_MAX &&
+                tiff_open_at(first, tiff_number(first, &entry, 0), &directories[count]))
+                count++;
+            for (size_t k = 0; (is_below || entry.tag == TIFF_TAG_STRIPS) && k < entry.size / 4; k++)
+                move_offset(bytes + (entry.value - first->bytes) + 4 * k, distance);
+            if (entry.size > 4)
+                move_offset(offset, distance);
+        }
+}
+
+bool tiff_add_page(struct tiff_pages *pages, uint8_t *bytes, size_t size, struct error *error)
+{
+    enum { HEADER = 8 }; /* each page after the first one leaves it out */
+    struct blob *file = &pages->file;
+    struct tiff_directory directory;
+    const size_t odd = file->size & 1, skipped = file->size > 0 ? HEADER : 0, distance = file->size + odd - skipped;
+    if (!tiff_open_first(bytes, size, &directory) || directory.wide || size > UINT32_MAX - file->size)
+        return error_set(error, ERROR_WORK,
+                         "the pages take more than the 4 GiB that a TIFF holds; write each to a file, by -o DIR");
+    if (skipped > 0)
+        move_offsets(bytes, &directory, distance);
+    if (!blob_append(file, "", odd) || !blob_append(file, bytes + skipped, size - skipped))
+        return error_no_memory(error, "the pages");
+    if (skipped > 0)
+        bytes_put_number(file->bytes + pages->link, 4, false, distance + tiff_start(&directory));
+    pages->link = distance + tiff_end(&directory) - 4;
+    return true;
 }

@@ -6,6 +6,9 @@
 #ifndef GPUCONV_TIFF_H
 #define GPUCONV_TIFF_H
 
+#include "base/bytes.h"
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -140,6 +143,16 @@ bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_d
  * is the main picture: the first one or, if that is a smaller size of another one, the largest that is none. Returns
  * its page, or 0 if there is none. *PAGES is the number of pictures; 0 if directories overlap, as in a circle. */
 int tiff_find_page(const struct tiff_directory *first, int page, struct tiff_directory *directory, int *pages);
+
+/* A TIFF of pages. Release `file` with blob_free. */
+struct tiff_pages {
+    struct blob file;
+    size_t link; /* where it has the offset of the next page's directory */
+};
+
+/* Append the page of a file of SIZE bytes, which this program wrote: its offsets are little-endian, and no two of its
+ * directories or lists of strips are one. They change in BYTES, too. */
+bool tiff_add_page(struct tiff_pages *pages, uint8_t *bytes, size_t size, struct error *error);
 
 /* Open a directory of a block that may be damaged, whose first bytes are not checked. A directory that is cut has as
  * many entries as are there, or none. */

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -21,8 +22,9 @@ from metadata_files import exif, exiftool, profile  # noqa: E402
 from write_tiff import tiff  # noqa: E402
 
 if metadata_files.Image is not None:
-    from PIL import Image
+    from PIL import Image, ImageSequence
 
+RGB = {256: (3, [1]), 258: (3, [8, 8, 8]), 262: (3, [2]), 277: (3, [3])}
 GREY = {256: (3, [4]), 257: (3, [4]), 258: (3, [8]), 259: (3, [1]), 262: (3, [1])}
 
 
@@ -332,8 +334,7 @@ def test_all_pages(test):
     test.run("-q", "--pages", "--suffix", "-x", "identity", "photos/a.tif", "-o", "single")
     test.equal(sorted(os.listdir("single")), ["a-x-001.tif", "a-x-002.tif", "a-x-003.tif"], "--suffix")
     save_tiff("in-002.tif", pages)
-    for name, outputs in (("in-002.tif", ["in.png", "--format", "tif"]), ("in-002.tif", ["-o", "single"])):
-        test.run("--pages", "identity", name, *outputs, status=2 if "--format" in outputs else 0)
+    test.run("--pages", "identity", "in-002.tif", "-o", "single")
     os.rename("in-002.tif", "copy-002.png")
     test.check("is the same file as" in test.run("--pages", "identity", "copy-002.png", "copy.png", status=2), "the input is an output")
     file, places = link([page_of({}, bytes([i] * 16)) for i in range(3)])
@@ -350,6 +351,112 @@ def test_all_pages(test):
         said = test.run("--pages", "identity", name, "x.png", status=1)
         test.check(said.startswith(f"gpuconv: {name}, page 1: ") and said.count("\n") == 1, said)
     test.check("missing.tif" in test.run("--pages", "identity", "missing.tif", "x.png", status=1), "missing")
+
+
+def page_with_exif(number):
+    """A page with EXIF, what that has for other programs, a place and a profile, all of its own."""
+    def make(base):
+        data, places = bytearray(16), []
+        for entries in ({1: (2, list(b"R0%d\0" % number))}, {0x9003: (2, list(b"2024:05:06 07:08:0%d\0" % number)), 0xA005: None},
+                        {1: (2, list(b"N\0")), 2: (5, [40 + number, 1, 51, 1, 24, 1])}):
+            at = base + 8 + len(data)
+            entries = {257: (4, [1]), 278: None, 279: None, 273: None, **entries}
+            file = tiff("<", entries if 0xA005 not in entries else {**entries, 0xA005: (4, [places[0]])}, b"", False, at)
+            places.append(struct.unpack_from("<I", file, 4)[0])
+            data += file
+        fields = {271: (2, list(b"Maker %d\0" % number)), 279: (4, [16]), 282: (5, [100 * number, 1]), 283: (5, [100 * number, 1]),
+                  296: (3, [2]), 34665: (4, [places[1]]), 34853: (4, [places[2]])}
+        icc = {34675: (7, list(profile() + bytes(4 * number)))} if number % 2 else {}
+        return tiff("<", {**GREY, **RGB, **fields, **icc}, bytes(data[:16]) + data[16:], False, base)
+    return make
+
+
+def check_joined(test, name, count, *options):
+    """--pages makes a TIFF with the pages that --page reads, for our reader, Pillow and libtiff's programs."""
+    test.equal(test.run("-q", *options, "--pages", "blur", name, "joined.tif"), "", f"{name} {options}: no error")
+    shutil.rmtree("split", ignore_errors=True)
+    os.mkdir("split")
+    done = subprocess.run(["tiffsplit", "joined.tif", "split/"], check=True, capture_output=True, text=True)
+    said = done.stderr + subprocess.run(["tiffinfo", "-D", "joined.tif"], check=True, capture_output=True, text=True).stderr
+    said = [line for line in said.splitlines() if "Unknown field" not in line]  # libtiff does not name all of EXIF
+    test.equal((said, len(os.listdir("split"))), ([], count), f"{name}: libtiff")
+    with Image.open("joined.tif") as joined:
+        test.equal(joined.n_frames, count, f"{name}: Pillow")
+        for page, (frame, part) in enumerate(zip(ImageSequence.Iterator(joined), sorted(os.listdir("split"))), 1):
+            test.run("-q", *options, "--page", str(page), "blur", name, "page.tif")
+            with Image.open("page.tif") as alone:
+                test.check((frame.mode, frame.size, frame.tobytes()) == (alone.mode, alone.size, alone.tobytes()), f"{name} {page}: Pillow")
+            test.run("-q", "identity", f"split/{part}", "a.pam")
+            for out, words in ("b.pam", ["joined.tif"]), ("c.pam", ["--page", "1", "page.tif"]):
+                test.run("-q", "--page", str(page), *words[:-1], "identity", words[-1], out)
+            test.check(read("a.pam") == read("b.pam") == read("c.pam"), f"{name} {page}: samples")
+            for out, words in ("b.png", ["--page", str(page), "identity", "joined.tif"]), ("c.png", ["identity", "page.tif"]):
+                test.run("-q", *words, out)
+            test.check(read("b.png") == read("c.png"), f"{name} {page}: metadata")
+
+
+def test_joined(test):
+    """A TIFF of pages: of all samples, in one strip and several, with metadata, from standard input and to standard
+    output; and from other formats."""
+    if not has("libtiff", "tiffinfo", "tiffsplit"):
+        return
+    save_tiff("a.tif", [picture(20 + 190 * i, 33 + 150 * (4 - i), mode, i) for i, mode in enumerate(("RGB", "L", "RGBA", "1", "RGB"))])
+    for level in "0", "1", "9", "fast":
+        check_joined(test, "a.tif", 5, "--compression", level)
+    deep = [page_of({**fields, 258: (3, [16] * count), 277: (3, [count])}, random.Random(count).randbytes(32 * count))
+            for count, fields in ((1, {}), (3, {262: (3, [2])}), (4, {262: (3, [2]), 338: (3, [2])}))]
+    test.write("deep.tif", link(deep)[0])
+    check_joined(test, "deep.tif", 3)
+    test.write("exif.tif", link([page_with_exif(i) for i in range(1, 5)])[0])
+    check_joined(test, "exif.tif", 4)
+    tags = exiftool("joined.tif", "-G5")
+    for i in range(4):
+        at = f"IFD{i}"
+        found = [next((value for key, value in tags.items() if f"{at}" in key.split(":")[0].split("-") and key.endswith(f":{name}")), None)
+                 for name in ("Make", "XResolution", "DateTimeOriginal", "InteropIndex", "GPSLatitude")]
+        test.equal(found[:4], [f"Maker {i + 1}", 100 * (i + 1), f"2024:05:06 07:08:0{i + 1}", f"R0{i + 1}"], f"exiftool, page {i + 1}: {tags}")
+        test.check(abs((found[4] or 0) - 41 - i - 0.8567) < 0.01, f"exiftool, the place of page {i + 1}: {found}")
+    test.run("--strip", "all", "--pages", "identity", "exif.tif", "plain.tif")
+    test.check(b"Maker" not in read("plain.tif"), "--strip")
+    with open("exif.tif", "rb") as file:
+        piped = subprocess.run([test.program, "--pages", "--format", "tif", "blur", "-", "-"], stdin=file, capture_output=True, check=True)
+    test.check(piped.stdout == read("joined.tif"), "from standard input to standard output")
+    said = test.run("-v", "--pages", "blur", "--threads", "3", "exif.tif", "again.tiff")
+    test.check(read("again.tiff") == read("joined.tif") and said.count("input  ") == 4 and ", page 3 of 4\n" in said, said)
+    test.run("--report", "joined.jsonl", "--pages", "blur", "exif.tif", "again.tif")
+    line = json.loads(read("joined.jsonl"))
+    test.equal((line["pages"], "page" in line, line["output_bytes"]), (4, False, len(read("joined.tif"))), "the report")
+    picture(9, 9, "RGB", 1).save("one.png")
+    check_joined(test, "one.png", 1)
+    if has("libwebp"):
+        test.write("film.webp", animation(20, 10, [frame(2 * i, 0, picture(5, 5, "RGBA", i), i) for i in range(3)]))
+        check_joined(test, "film.webp", 3)
+    if has("libheif", "heif-enc"):
+        for i in range(3):
+            picture(32 + 2 * i, 64, "RGB", i).save(f"{i}.png")
+        subprocess.run(["heif-enc", "0.png", "1.png", "2.png", "-o", "some.heic"], check=True, capture_output=True)
+        check_joined(test, "some.heic", 3)
+
+
+def test_joined_fails(test):
+    """A page that fails, too little memory or a full page leaves the output as it was."""
+    if not has("libtiff"):
+        return
+    file, places = link([page_of({}, bytes([i] * 16)) for i in range(3)])
+    entry = next(i for i in range(places[1] + 2, len(file), 12) if struct.unpack_from("<H", file, i)[0] == 273)
+    struct.pack_into("<I", file, entry + 8, len(file))
+    test.write("bad.tif", file)
+    save_tiff("large.tif", [Image.new("RGB", (1000, 800), (i, 0, 0)) for i in range(9)], compression="tiff_adobe_deflate")
+    test.write("out.tif", b"as it was")
+    said = test.run("--report", "failed.jsonl", "--pages", "identity", "bad.tif", "out.tif", status=1)
+    test.check(said.startswith("gpuconv: bad.tif, page 2: the TIFF file is truncated: ") and said.count("\n") == 1, said)
+    line = json.loads(read("failed.jsonl"))
+    test.check(line["status"] == "failed" and line["error"].startswith("bad.tif, page 2: "), line)
+    said = test.run("--memory", "16M", "--pages", "--compression", "0", "identity", "large.tif", "out.tif", status=1)
+    test.check(re.match(r"gpuconv: large.tif, page [2-9]: needs .* of memory, and --memory allows 16.0 MiB; allow more\n$", said), said)
+    test.check("is the same file as" in test.run("--pages", "identity", "bad.tif", "bad.tif", status=2), "in place")
+    test.equal((read("out.tif"), [name for name in os.listdir(".") if name.startswith((".", "out.tif."))]), (b"as it was", []), "the output")
+    test.run("--skip-existing", "--pages", "identity", "bad.tif", "out.tif")
 
 
 def test_outputs(test):

@@ -92,6 +92,7 @@ PAGES = [
     Scenario("a page of a TIFF", "--page", "2", "blur", "in/pages.tif", "out/o.png", files=1),
     Scenario("pages of a TIFF", "-q", "-j", "1", "--pages", "blur", "in/pages.tif", "-o", "out", "--format", "png", files=3,
              jobs=True),
+    Scenario("a TIFF of pages", "--pages", "blur", "in/pages.tif", "out/o.tif", files=1),
 ]
 # The names that Pillow has for libtiff's compressions, and the mode of a picture that each can have.
 COMPRESSIONS = {"tiff_lzw": "RGB", "tiff_adobe_deflate": "RGB", "packbits": "RGB", "jpeg": "RGB", "lzma": "RGB", "zstd": "RGB",
