@@ -43,7 +43,7 @@ static inline bool heif_is(const uint8_t *type, const char *wanted)
  * and REST becomes empty. */
 uint64_t heif_take(struct heif_box *rest, size_t count);
 
-/* The boxes of a file that describe its items. Those that the file lacks are empty. */
+/* The boxes that describe the items of a file. A box that the file lacks is empty. */
 struct heif_file {
     const uint8_t *bytes;
     size_t size;

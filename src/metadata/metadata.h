@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Metadata: all contents of a file besides its samples. They are read from the chunks of a PNG or WebP, the segments
- * of a JPEG, the directory of a TIFF or the items of a HEIC or AVIF, adapted to the written picture, and put into an
- * encoded file of one of these but HEIC. Other formats hold none.
+ * Metadata: all contents of a file besides its samples. A PNG or WebP has them in chunks, a JPEG in segments, a TIFF in
+ * a directory, and a HEIC or AVIF in items. They are adapted to the written picture, and put into an encoded file. A
+ * HEIC is not written, and other formats hold none.
  *
  * No part is kept that may show the picture before it was filtered: a blurred face must not be found in its file. EXIF
  * is rebuilt from a list of known tags. This drops the thumbnail (IFD1), previews, maker notes and all bytes that no

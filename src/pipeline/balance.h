@@ -35,7 +35,7 @@ struct balance_image {
     size_t kind;
     struct backend_seconds seconds; /* as expected, of a worker, and of the GPUs beside other images */
     double left;                    /* images like it, with this one, that nobody has begun */
-    bool is_grouped;                /* a GPU takes it together with others, for which enough workers wait */
+    bool is_grouped;                /* a GPU takes a group of images like it, and enough workers wait with one */
 };
 
 /* For each of these, a worker may have had IMAGE for SECONDS, and need it for the REST, which is less than 0 if that is

@@ -93,7 +93,7 @@ static bool queue_way(struct checker *checker, enum way way, const struct device
 }
 
 /* An image of CHANNELS through COUNT steps, with planes for PLANES of its channels. The steps are planned for samples
- * of type PLANNED: a picture of 8 bits with alpha is changed as it is, and its other filters have planes of 16 bits. */
+ * of type PLANNED: they change a picture of 8 bits with alpha, although its other filters have planes of 16 bits. */
 static void check_ways(struct checker *checker, const struct filter *filters, int count, struct test_case *c,
                        int channels, enum sample planned, uint64_t *state)
 {
