@@ -221,11 +221,14 @@ static void share_threads(struct worker *worker, const struct job *job)
 }
 
 /* A worker begins the job. */
-static void begin_bytes(struct batch *batch, const struct job *job)
+static void begin_work(struct worker *worker, const struct job *job)
 {
-    struct batch_choice *choice = &batch->batch_choice;
+    const struct batch *batch = worker->batch;
+    struct batch_choice *choice = &worker->batch->batch_choice;
+    const double work = batch->request->source != NULL ? (double)job->bytes : work_of(batch, job);
+    worker->job_worker.work = work;
     pthread_mutex_lock(&choice->mutex);
-    choice->left -= (double)job->bytes < choice->left ? (double)job->bytes : choice->left;
+    choice->left -= fmin(work, choice->left);
     pthread_mutex_unlock(&choice->mutex);
 }
 
@@ -236,7 +239,7 @@ static bool do_job(struct worker *worker, int number, const struct job *job)
     const struct batch_request *request = batch->request;
     struct job_result result;
     atomic_store(&worker->job, job);
-    begin_bytes(batch, job);
+    begin_work(worker, job);
     worker->job_worker.settings = job->settings != NULL ? job->settings : request->settings;
     worker->job_worker.recipe = job->recipe != NULL ? job->recipe : request->recipe;
     if (job->run != NULL)
@@ -447,10 +450,8 @@ static void prepare_choice(struct batch *batch)
     struct batch_choice *choice = &batch->batch_choice;
     batch->choice = request->recipe->choice;
     choice->images = request->count;
-    choice->bytes = request->source != NULL ? request->source->bytes : 0;
-    for (size_t i = 0; i < request->count; i++)
-        choice->bytes += (double)request->jobs[i].bytes;
-    choice->left = choice->bytes;
+    choice->work = request->source != NULL ? request->source->bytes : batch->workers.all_work;
+    choice->left = choice->work;
     choice->balance.workers = batch->usual_count;
     choice->gpus = request->gpus;
     choice->gpu_count = request->gpu_count;
@@ -547,7 +548,7 @@ static void start_early(struct batch *batch)
     struct pipeline_run run = {.pipeline = &batch->list->job_worker.pipeline,
                                .recipe = job->recipe != NULL ? job->recipe : request->recipe,
                                .input = {.shape = {.width = side, .height = side, .channels = 3, .bits = 8},
-                                         .bytes = job->bytes,
+                                         .work = work_of(batch, job),
                                          .gpu_decodes = end,
                                          .gpu_encodes = end,
                                          .is_upright = true}};

@@ -299,7 +299,7 @@ static void begin_conversion(struct conversion *conversion, struct job_worker *w
     conversion->run.recipe = worker->recipe;
     conversion->run.pipeline = &worker->pipeline;
     conversion->run.phases = &result->phases;
-    conversion->run.input.bytes = job->bytes;
+    conversion->run.input.work = worker->work;
     conversion->codec = worker->settings->codec;
     conversion->codec.page = worker->page > 0 ? worker->page : conversion->codec.page;
     conversion->codec.pool = &worker->pool;

@@ -188,6 +188,7 @@ struct job_worker {
     bool is_srgb;                /* it has neither */
     struct transform *transform; /* by the profile of tables of the last picture that has one, or NULL */
 
+    double work; /* the work of the job's input, as pipeline_input.work */
     struct shared_input input;
     int page;                /* the job's page, also of a job for all; 0 for that of the settings */
     struct tiff_pages pages; /* the output so far of a job for all pages */

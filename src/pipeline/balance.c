@@ -34,7 +34,8 @@ struct backend_seconds balance_expect(const struct balance *balance, const struc
     const double cpu = one - seconds + fmax(0, others) / balance->workers * one;
     const double gpus = correct(balance, image->kind, GPU, image->seconds.cuda);
     const double both = image->left / (1 / gpus + balance->workers / one / 2);
-    const double start = balance->start * (1 + (balance->busy - 1.0) / balance->workers); /* see balance_waits */
+    const double whole = balance->start * (1 + (balance->busy - 1.0) / balance->workers / 2); /* see balance_waits */
+    const double start = fmax(whole / 2, whole - balance->prepared); /* the driver takes half of it */
     return (struct backend_seconds){cpu, start + both * fmax(0, 1 - start / cpu) + end_seconds};
 }
 
@@ -42,8 +43,15 @@ bool balance_starts(const struct balance *balance, const struct balance_image *i
 {
     const bool is_known = rest >= 0 || balance->kinds[image->kind].expected[CPU] > 0;
     const struct backend_seconds all = balance_expect(balance, image, seconds, rest);
-    const double doubt = is_known ? 1.25 : 2; /* a start may take longer; and the model may be wrong */
+    const double doubt = is_known ? 1.25 : 1.75; /* a start may take longer; and the model may be wrong */
     return doubt * all.cuda < all.cpu;
+}
+
+bool balance_prepares(const struct balance *balance, const struct balance_image *image)
+{
+    const struct backend_seconds all = balance_expect(balance, image, 0, -1);
+    const double doubt = 1.25; /* the workers may take longer than expected */
+    return all.cuda < doubt * all.cpu;
 }
 
 /* How long IMAGE is expected to be on its way through a GPU. */
@@ -58,6 +66,10 @@ bool balance_moves(const struct balance *balance, const struct balance_image *im
 {
     if (image->is_grouped)
         return image->seconds.cuda * balance->workers < worker_seconds(balance, image, seconds, rest);
+    /* Their speed would stay unknown if no worker did any. */
+    const bool is_needed = balance->kinds[image->kind].expected[CPU] <= 0 && balance->on_gpu >= balance->busy - 1;
+    if (is_needed && image->left > 2 * balance->workers)
+        return false;
     return way_through_gpu(balance, image) < worker_seconds(balance, image, seconds, rest) - seconds;
 }
 

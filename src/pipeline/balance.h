@@ -20,8 +20,9 @@ struct balance_kind {
 /* The caller sets the first two fields and leaves the others 0. */
 struct balance {
     int workers;
-    double start; /* the expected seconds until the GPUs have started */
+    double start; /* the expected seconds of a start of the GPUs; it may change */
 
+    double prepared; /* the seconds since the driver of the GPUs began to start; the caller sets it */
     struct balance_kind kinds[GPU_CODECS * GPU_CODECS];
     int busy;     /* workers that have an image; the caller counts them, with the one that asks */
     int on_gpu;   /* images that GPUs have now */
@@ -48,12 +49,16 @@ struct backend_seconds balance_expect(const struct balance *balance, const struc
 /* Are GPUs to start? */
 bool balance_starts(const struct balance *balance, const struct balance_image *image, double seconds, double rest);
 
+/* Before the first image: is the driver of the GPUs to start, since they may turn out to pay off? That costs little. */
+bool balance_prepares(const struct balance *balance, const struct balance_image *image);
+
 /* Does IMAGE go to a GPU, which begins it anew? So it does if it is then done before the worker would have done it. The
  * GPUs must have started. */
 bool balance_moves(const struct balance *balance, const struct balance_image *image, double seconds, double rest);
 
-/* Does a worker wait for GPUs that start? Workers that compute make the start up to twice as long (measured on 16
- * threads beside an H200), so it waits if the GPUs do more than twice as much as all workers. */
+/* Does a worker wait for GPUs that start? Workers that compute make the start half as long again, and on some days
+ * twice as long (measured on 16 threads beside an H200). So it waits if the GPUs do more than twice as much as all
+ * workers. */
 bool balance_waits(const struct balance *balance, const struct balance_image *image);
 
 /* A GPU gets an image, or has returned it after SECONDS. It may not have DONE it. */

@@ -33,6 +33,11 @@ void gpu_start_begin(struct gpu_start *start)
     (void)start;
 }
 
+void gpu_start_prepare(struct gpu_start *start)
+{
+    (void)start;
+}
+
 bool gpu_start_wait(struct gpu_start *start, enum gpu_step step, struct error *error)
 {
     (void)start, (void)step;

@@ -166,6 +166,13 @@ static void start_gpus(struct batch_choice *batch)
         gpu_start_begin(&batch->gpus[i]);
 }
 
+static void prepare_gpus(struct batch_choice *batch)
+{
+    batch->prepared = clock_seconds();
+    for (size_t i = 0; i < batch->gpu_count; i++)
+        gpu_start_prepare(&batch->gpus[i]);
+}
+
 /* Choose for one image of a stream. Nobody knows how many follow, so GPUs start when they would have saved as much time
  * as their start takes. At worst this takes twice as long as the best choice (the ski-rental rule). The images that are
  * at work now share the CPU. Lock batch->mutex before. */
@@ -205,6 +212,7 @@ static bool is_ready(const struct pipeline_run *run)
  * need it for the REST. */
 static void start_if_useful(struct batch_choice *batch, const struct pipeline_run *run, double seconds, double rest)
 {
+    batch->balance.prepared = batch->prepared > 0 ? clock_seconds() - batch->prepared : 0;
     const struct backend_seconds all = balance_expect(&batch->balance, &run->placed, seconds, rest);
     if (batch->uses_gpus)
         return;
@@ -244,7 +252,7 @@ static void look(struct batch_choice *batch, double now)
         const double seconds = now - run->began, rest = expect_rest(run, now);
         if (run->on_gpu)
             continue;
-        run->placed.left = 1 + batch->left / fmax(1, (double)run->input.bytes);
+        run->placed.left = 1 + batch->left / fmax(1, run->input.work);
         start_if_useful(batch, run, seconds, rest);
         if (!atomic_load(&run->may_move) || !is_ready(run) ||
             !balance_moves(&batch->balance, &run->placed, seconds, rest))
@@ -263,16 +271,16 @@ void pipeline_look(struct batch_choice *batch)
 }
 
 /* Wait until the GPU is ready, if that is better than to do the image, but not for much longer than a start should
- * take. One worker waits anyway where the workers take all processors: the start needs one. Lock batch->mutex
- * before. */
+ * take. One worker waits anyway where the workers take all processors: the start needs one, also that of the driver
+ * alone. Lock batch->mutex before. */
 static void wait_for_gpu(struct batch_choice *batch, const struct pipeline_run *run)
 {
     struct gpu_start *start = run->pipeline->resources->start;
     const double left = batch->began_start + 2 * batch->balance.start - clock_seconds();
-    if (!batch->takes_all || is_ready(run))
+    if (!batch->takes_all || is_ready(run) || (!batch->uses_gpus && batch->prepared <= 0))
         return;
     const bool is_first = !atomic_flag_test_and_set(&start->is_awaited);
-    if (!is_first && (left <= 0 || !balance_waits(&batch->balance, &run->placed)))
+    if (!is_first && (!batch->uses_gpus || left <= 0 || !balance_waits(&batch->balance, &run->placed)))
         return;
     pthread_mutex_unlock(&batch->mutex);
     if (is_first)
@@ -290,7 +298,7 @@ static void place(struct pipeline_run *run)
     run->work = work.image;
     run->placed = (struct balance_image){.kind = work.gpu_decodes * GPU_CODECS + work.gpu_encodes,
                                          .seconds = expected_seconds(run, &work),
-                                         .left = 1 + batch->left / fmax(1, (double)run->input.bytes),
+                                         .left = 1 + batch->left / fmax(1, run->input.work),
                                          .is_grouped = batcher_takes(run)};
     batch->balance.start = cost_start(&work);
     start_if_useful(batch, run, 0, -1);
@@ -302,6 +310,8 @@ void pipeline_expect(struct pipeline_run *run)
     run->effective_alpha = recipe_expected_alpha(run->recipe, false);
     pthread_mutex_lock(&batch->mutex);
     place(run);
+    if (!batch->uses_gpus && balance_prepares(&batch->balance, &run->placed))
+        prepare_gpus(batch);
     pthread_mutex_unlock(&batch->mutex);
 }
 
@@ -318,8 +328,7 @@ static bool choose_with_end(struct pipeline_run *run)
         batch->balance.busy++;
     }
     place(run);
-    if (batch->uses_gpus)
-        wait_for_gpu(batch, run);
+    wait_for_gpu(batch, run);
     run->began = clock_seconds();
     look(batch, run->began);
     run->first_permille = 0;
@@ -359,7 +368,7 @@ static bool choose_in_batch(struct pipeline_run *run)
 {
     struct batch_choice *batch = run->pipeline->resources->batch;
     pthread_mutex_lock(&batch->mutex);
-    const bool has_end = batch->images > 0 || batch->bytes > 0;
+    const bool has_end = batch->images > 0 || batch->work > 0;
     const bool uses_gpu = has_end ? choose_with_end(run) : choose_in_stream(run) == CHOICE_CUDA && is_ready(run);
     pthread_mutex_unlock(&batch->mutex);
     return uses_gpu;

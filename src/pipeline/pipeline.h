@@ -51,7 +51,7 @@ enum gpu_memory {
 /* An image, for the choice of its backend. It need not be decoded yet. */
 struct pipeline_input {
     struct image shape;          /* its samples do not matter */
-    uint64_t bytes;              /* bytes of the file; 0 if that is not known */
+    double work;                 /* how long the file takes, in bytes of any one format; 0 if that is not known */
     enum end_kind gpu_decodes;   /* what a GPU can decode of the file: END_JPEG or END_PNG; END_HOST for nothing */
     enum end_kind gpu_encodes;   /* what a GPU can encode of the output, likewise */
     int full_width, full_height; /* before its decoder makes it smaller; 0 if no decoder does so */

@@ -21,18 +21,19 @@ struct thread_pool;
  * first five fields and balance.workers before the workers start. The others begin with 0; `mutex` guards them. */
 struct batch_choice {
     size_t images;          /* the batch's images; 0 for a stream */
-    double bytes;           /* bytes of all their files; 0 for a stream whose end nobody knows */
+    double work;            /* the work of all files, as pipeline_input.work; 0 for a stream whose end nobody knows */
     bool takes_all;         /* the workers take all processors, and one may wait for a GPU: the batch has an end */
     struct gpu_start *gpus; /* the GPUs; worker N uses number N modulo gpu_count */
     size_t gpu_count;       /* at least 1 */
 
     pthread_mutex_t mutex;
     struct balance balance;
-    double left;                  /* bytes of the files that no worker has begun */
+    double left;                  /* the work of the files that no worker has begun */
     struct pipeline_run *running; /* the images that workers have: a list */
     double looked;                /* when pipeline_look has looked at them, in seconds of the clock */
     bool uses_gpus;               /* GPUs have started, or do */
-    double began_start;           /* when they began to, in seconds of the clock */
+    double prepared;              /* when their drivers began to start, in seconds of the clock; 0 if they have not */
+    double began_start;           /* when the GPUs began to start, likewise */
     double lost;                  /* in a stream without a known end: the seconds that GPUs would have saved so far */
     unsigned long groups;         /* groups of small images that GPUs have taken from the workers */
     bool has_ended;               /* there are no more jobs */

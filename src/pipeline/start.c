@@ -31,10 +31,21 @@ static bool create_context(struct gpu_start *start)
     return true;
 }
 
+/* Is the context wanted? Waits until that is known. */
+static bool is_wanted(struct gpu_start *start)
+{
+    pthread_mutex_lock(&start->mutex);
+    while (!start->is_wanted && !start->is_released)
+        pthread_cond_wait(&start->changed, &start->mutex);
+    const bool wanted = start->is_wanted;
+    pthread_mutex_unlock(&start->mutex);
+    return wanted;
+}
+
 static bool start_gpu(struct gpu_start *start)
 {
     int count;
-    return record_step(start, GPU_DRIVER, device_count(&count, &start->reason)) &&
+    return record_step(start, GPU_DRIVER, device_count(&count, &start->reason)) && is_wanted(start) &&
            record_step(start, GPU_CONTEXT, create_context(start));
 }
 
@@ -63,10 +74,11 @@ static void open_constant_memory(struct constant_memory *memory)
 
 /* The threads that CUDA starts inherit the blocked signals, so signals go to the main thread, which blocks them while
  * it writes a file (file_write). */
-static void create_start_thread(struct gpu_start *start)
+static void create_start_thread(struct gpu_start *start, bool is_wanted)
 {
     sigset_t all, before;
     start->is_asked = true;
+    start->is_wanted = is_wanted;
     device_expect_streams(start->connections);
     pthread_mutex_init(&start->mutex, NULL);
     pthread_cond_init(&start->changed, NULL);
@@ -74,20 +86,36 @@ static void create_start_thread(struct gpu_start *start)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     start->is_running = parallel_start_thread(&start->thread, run_gpu, start) == 0;
-    if (!start->is_running)
+    if (!start->is_running) {
+        start->is_wanted = true;
         start_gpu(start);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void gpu_start_begin(struct gpu_start *start)
+static void begin(struct gpu_start *start, bool is_wanted)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     if (start == NULL)
         return;
     pthread_mutex_lock(&mutex);
     if (!start->is_asked)
-        create_start_thread(start);
+        create_start_thread(start, is_wanted);
+    pthread_mutex_lock(&start->mutex);
+    start->is_wanted |= is_wanted;
+    pthread_cond_broadcast(&start->changed);
+    pthread_mutex_unlock(&start->mutex);
     pthread_mutex_unlock(&mutex);
+}
+
+void gpu_start_begin(struct gpu_start *start)
+{
+    begin(start, true);
+}
+
+void gpu_start_prepare(struct gpu_start *start)
+{
+    begin(start, false);
 }
 
 bool gpu_start_wait(struct gpu_start *start, enum gpu_step step, struct error *error)
@@ -95,7 +123,8 @@ bool gpu_start_wait(struct gpu_start *start, enum gpu_step step, struct error *e
     if (start == NULL || !start->is_asked)
         return true;
     pthread_mutex_lock(&start->mutex);
-    while (atomic_load(&start->step) < (int)step && !start->has_failed)
+    while (atomic_load(&start->step) < (int)step && !start->has_failed &&
+           (atomic_load(&start->step) < GPU_DRIVER || start->is_wanted))
         pthread_cond_wait(&start->changed, &start->mutex);
     const bool done = atomic_load(&start->step) >= (int)step;
     pthread_mutex_unlock(&start->mutex);
@@ -136,7 +165,7 @@ void gpu_start_end(struct gpu_start *start)
     gpu_start_release(start);
     if (start->is_running)
         pthread_join(start->thread, NULL);
-    start->is_asked = start->is_running = false;
+    start->is_asked = start->is_running = start->is_wanted = false;
     pthread_mutex_destroy(&start->mutex);
     pthread_cond_destroy(&start->changed);
     pthread_rwlock_destroy(&start->constant_memory.lock);

@@ -37,6 +37,7 @@ struct gpu_start {
     int connections; /* 1, or one of these two */
 
     bool is_asked;   /* it has been told to begin */
+    bool is_wanted;  /* the context, too */
     bool is_running; /* `thread` starts the GPU */
     pthread_t thread;
     pthread_mutex_t mutex;
@@ -57,8 +58,12 @@ struct gpu_start {
  * before this returns. */
 void gpu_start_begin(struct gpu_start *start);
 
-/* Wait until a GPU that has begun to start has come to STEP. Fails with the reason if it does not come there. START may
- * be NULL. */
+/* As gpu_start_begin, but only the driver starts, until gpu_start_begin is called: little is lost if the GPU does not
+ * pay off. */
+void gpu_start_prepare(struct gpu_start *start);
+
+/* Wait until a GPU that has begun to start has come to STEP. Fails with the reason if it does not come there, and
+ * without one if it is a step that is not wanted. START may be NULL. */
 bool gpu_start_wait(struct gpu_start *start, enum gpu_step step, struct error *error);
 
 /* Wait until the context is there, for at most as many SECONDS. */

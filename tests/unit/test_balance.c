@@ -34,9 +34,16 @@ static const struct machine machines[] = {
     {"laptop", 8, 1, 0.3, 0.03, 0.02, 0.2, 0.05},
 };
 
-static const int counts[] = {1, 2, 5, 17, 19, 40, 95, 340, 3000};
+static const int counts[] = {2, 5, 17, 19, 40, 95, 340, 3000};
 
-static const double TICK = 0.025;
+static const double TICK = 0.025, DRIVER_END = 0.02;
+
+/* A worker decodes for this share of its time for an image, and has filtered no row. */
+static const double DECODING = 1 / 3.0;
+
+/* Workers that compute while the GPUs start make the start longer by up to this share of it, as they did on 16 threads
+ * beside an H200. */
+static const double DELAY = 0.5;
 
 enum { WORKERS = 64, GPUS = 2, LATENCY = 6, CPU_ALONE = 0, GPU_ALONE, AUTOMATIC };
 
@@ -59,9 +66,9 @@ struct simulation {
     struct balance balance;
     struct worker workers[WORKERS];
     double gpu_free[GPUS];
-    bool has_begun, is_ready; /* the GPUs */
-    double began, ready;      /* when they began to start, and are ready */
-    double left;              /* the size of all images that nobody has begun */
+    bool is_prepared, has_begun, is_ready; /* the GPUs; their driver starts at 0 */
+    double began, ready;                   /* when they began to start, and are ready */
+    double left;                           /* the size of all images that nobody has begun */
 };
 
 /* A GPU gets the worker's image. */
@@ -81,27 +88,29 @@ static void begin_start(struct simulation *s, double now)
 {
     s->has_begun = true;
     s->began = now;
-    s->ready = now + s->machine->start * (1 + (s->balance.busy - 1.0) / s->balance.workers);
+    const double whole = s->machine->start * (1 + DELAY * (s->balance.busy - 1.0) / s->balance.workers);
+    s->ready = now + (s->is_prepared ? fmax(whole / 2, whole - now) : whole);
 }
 
-/* A worker that computes while the GPUs start makes the start longer: all together make it twice as long, as they did
- * on 16 threads beside an H200. */
+/* A worker computes while the GPUs start. */
 static void delay_start(struct simulation *s)
 {
-    const double longest = s->began + 2 * s->machine->start;
-    s->ready = fmin(longest, s->ready + s->machine->start / s->balance.workers);
+    const double longest = s->began + (1 + DELAY) * s->machine->start;
+    s->ready = fmin(longest, s->ready + DELAY * s->machine->start / s->balance.workers);
 }
 
 /* Look at what workers do now: move it if GPUs are ready, and let them start if the rest will take longer. */
 static void look(struct simulation *s, double now)
 {
+    s->balance.prepared = s->is_prepared ? now : 0;
     for (int i = 0; i < s->balance.workers; i++) {
         struct worker *worker = &s->workers[i];
         const double seconds = now - worker->begun;
         if (!worker->has_image || worker->on_gpu || worker->free <= now)
             continue;
         worker->image.left = s->left / worker->size + 1;
-        const double rest = seconds > 1.5 * TICK ? worker->free - now : -1; /* after two looks */
+        const bool is_known = seconds > fmax(1.5 * TICK, (worker->free - worker->begun) * DECODING); /* by two looks */
+        const double rest = is_known ? worker->free - now : -1;
         if (s->is_ready && balance_moves(&s->balance, &worker->image, seconds, rest))
             begin_on_gpu(s, worker, now);
         else if (!s->has_begun && balance_starts(&s->balance, &worker->image, seconds, rest))
@@ -130,18 +139,25 @@ static void end_image(struct simulation *s, struct worker *worker)
         balance_end_cpu(&s->balance, &worker->image, now - worker->begun);
 }
 
-/* Let the worker begin an image of SIZE, or wait for the GPUs: returns false. The model's estimates of a worker and of
- * a GPU are wrong by the factors. */
+/* The model's estimates of a worker and of a GPU are wrong by the factors. */
+static struct balance_image estimate(const struct simulation *s, double size, const double factors[2])
+{
+    const struct machine *machine = s->machine;
+    return (struct balance_image){
+        .seconds = {.cpu = factors[0] * size * machine->cpu,
+                    .cuda = factors[1] * size * fmax(machine->gpu / machine->gpus, machine->host / machine->workers)},
+        .left = s->left / size};
+}
+
+/* Let the worker begin an image of SIZE, or wait for the GPUs: returns false. */
 static bool begin_image(struct simulation *s, struct worker *worker, double size, int how, const double factors[2])
 {
     const struct machine *machine = s->machine;
     const double now = worker->free;
     worker->size = size;
-    worker->image = (struct balance_image){
-        .seconds = {.cpu = factors[0] * size * machine->cpu,
-                    .cuda = factors[1] * size * fmax(machine->gpu / machine->gpus, machine->host / machine->workers)},
-        .left = s->left / size};
+    worker->image = estimate(s, size, factors);
     s->left -= size;
+    s->balance.prepared = s->is_prepared ? now : 0;
     s->balance.busy++;
     if (how == AUTOMATIC && !s->has_begun && balance_starts(&s->balance, &worker->image, 0, -1))
         begin_start(s, now);
@@ -173,6 +189,11 @@ static double simulate(const struct machine *machine, int count, int how, const 
     int next = 0;
     for (int i = 0; i < count; i++)
         s.left += size_of(i, count);
+    const struct balance_image first = estimate(&s, size_of(0, count), factors);
+    if (how == AUTOMATIC && balance_starts(&s.balance, &first, 0, -1))
+        begin_start(&s, 0);
+    else if (how == AUTOMATIC)
+        s.is_prepared = balance_prepares(&s.balance, &first);
     for (struct worker *worker; (worker = find_next(&s)) != NULL;) {
         if (how == AUTOMATIC && !s.is_ready && worker->free >= s.ready) {
             s.is_ready = true;
@@ -197,7 +218,7 @@ static double simulate(const struct machine *machine, int count, int how, const 
             worker->free = INFINITY;
         }
     }
-    return end + (s.has_begun || how == GPU_ALONE ? machine->end : 0);
+    return end + (s.has_begun || how == GPU_ALONE ? machine->end : s.is_prepared ? DRIVER_END : 0);
 }
 
 /* The model's estimates may be right, or wrong by the factor 2. Most of the longest cases are machines whose GPUs take
@@ -206,7 +227,7 @@ static void test_both_take_little_longer_than_the_better(void **state)
 {
     (void)state;
     static const double factors[] = {1, 0.5, 2};
-    const double worst = 1.96, mean = 1.055, usual = 1.1, share = 0.137; /* at most this share is above `usual` */
+    const double worst = 1.65, mean = 1.041, usual = 1.1, share = 0.151; /* at most this share is above `usual` */
     double sum = 0;
     int cases = 0, above = 0;
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++)
