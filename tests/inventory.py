@@ -41,9 +41,9 @@ def missing(program, root):
     for name in sorted(stems(root / "tests/cli", ".case") - transcripts):
         yield f"tests/cli/{name}.case is not in tests/cli/meson.build"
     modules = (root / "python/meson.build").read_text(encoding="utf-8")
-    for path in sorted((root / "python/gpuconv").glob("*.py")):
-        if f"'gpuconv/{path.name}'" not in modules:
-            yield f"python/gpuconv/{path.name} is not in python/meson.build, so it is not installed"
+    for path in sorted(path.relative_to(root / "python") for folder in ("", "gpuconv") for path in (root / "python" / folder).glob("*.py")):
+        if f"'{path}'" not in modules:
+            yield f"python/{path} is not in python/meson.build, so it is not installed"
 
     version = first_words(program, "--version")[0][1]
     for name, newest in (("NEWS.md", r"^## (.*)"), ("debian/changelog", r"^gpuconv \((.*)-\d+~upstream\d+\)"),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Golden images in tests: a test compares the image that it makes with one that was looked at before.
 
-With `pytest_plugins = ["gpuconv.testing"]` in conftest.py, `pytest --update-images` accepts the new images."""
+`pytest --update-images` accepts the new images; without the wheel, it needs `pytest_plugins = ["gpuconv.testing"]` in
+conftest.py."""
 import contextlib
 import fcntl
 import html
@@ -15,14 +16,13 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+import gpuconv_pytest
 import numpy
 
 from . import _images
 
-FOLDER = "gpuconv-differences"
-_update = False  # --update-images was given
-_accepted: "list[tuple[str, str]]" = []  # what the running test did with golden images: ("wrote" or "left", path)
-_reported: "list[tuple[str, str]]" = []  # what all tests did, in the process that prints
+FOLDER = gpuconv_pytest.FOLDER
+pytest_plugins = ["gpuconv_pytest"]
 
 
 def assert_images_equal(actual: Any, expected: Any, tolerance: float = 0, *,
@@ -62,12 +62,12 @@ def assert_images_equal(actual: Any, expected: Any, tolerance: float = 0, *,
             pair, count = _without_ignored(golden, image, ignore, mask)
             comparison = compare(pair, _count_of(different, count) if is_share else different)
         if comparison:
-            if is_path and _update and (comparison.tolerated or comparison.pixels or comparison.antialiased):
-                _accepted.append(("left", os.fspath(expected)))
+            if is_path and gpuconv_pytest.update and (comparison.tolerated or comparison.pixels or comparison.antialiased):
+                gpuconv_pytest.accepted.append(("left", os.fspath(expected)))
             return
         problem = f"{expected if is_path else 'the images'}: {comparison}"
         pictures["-expected"] = golden
-    if is_path and _update:
+    if is_path and gpuconv_pytest.update:
         _accept(actual, _drawable(image) if layout else image, expected)
         return
     name = _name_of(expected if is_path else None)
@@ -128,7 +128,7 @@ def _accept(actual, image, expected):
         shutil.copyfile(actual, expected)
     else:
         _images.write(expected, image)
-    _accepted.append(("wrote", os.fspath(expected)))
+    gpuconv_pytest.accepted.append(("wrote", os.fspath(expected)))
 
 
 def _name_of(path):
@@ -174,35 +174,3 @@ def _show(page, name, problem, files):
         'margin:0 1% 0 0}img{max-width:100%}</style>\n')
     text = re.sub(re.escape(begin) + ".*?" + end, "", text, flags=re.S)
     page.write_text(text + section, encoding="utf-8")
-
-
-# ---- The plugin of pytest ----
-
-def pytest_addoption(parser):
-    parser.getgroup("gpuconv").addoption("--update-images", action="store_true",
-                                         help="write the images that differ over the expected files")
-
-
-def pytest_configure(config):
-    global _update
-    _update = config.getoption("--update-images")
-    if not hasattr(config, "workerinput"):  # the page of the last run
-        pathlib.Path(FOLDER, "index.html").unlink(missing_ok=True)
-
-
-def pytest_runtest_teardown(item):
-    item.user_properties += _accepted  # pytest-xdist brings them to the process that prints
-    _accepted.clear()
-
-
-def pytest_runtest_logreport(report):
-    if report.when == "teardown":
-        _reported.extend(pair for pair in report.user_properties if pair[0] in ("wrote", "left"))
-
-
-def pytest_terminal_summary(terminalreporter):
-    for path in sorted({path for what, path in _reported if what == "wrote"}):
-        terminalreporter.write_line(f"--update-images wrote {path}")
-    left = {path for what, path in _reported if what == "left"}
-    if left:
-        terminalreporter.write_line(f"--update-images left {len(left)} images that differ within the tolerance")

@@ -29,6 +29,7 @@ import numpy  # noqa: E402
 
 import gpuconv  # noqa: E402
 import gpuconv.testing  # noqa: E402
+import gpuconv_pytest  # noqa: E402
 
 RANDOM = numpy.random.default_rng(1)
 
@@ -738,9 +739,9 @@ def test_golden_files():
     page = pathlib.Path("h/index.html").read_text()
     assert "outside%20%231.png" in page and page.count("<figcaption>difference") == 4, page
 
-    gpuconv.testing._update = True
+    gpuconv_pytest.update = True
     gpuconv.testing.assert_images_equal("one/same.jpg", "new/same.jpg")  # its bytes, not its samples encoded anew
-    gpuconv.testing._update = False
+    gpuconv_pytest.update = False
     assert pathlib.Path("new/same.jpg").read_bytes() == pathlib.Path("one/same.jpg").read_bytes()
 
     def passes(*words, **options):

@@ -78,12 +78,36 @@ def check_taps(left):
     assert left["thirds"].exact and left["floats"].exact and left["floats"].margins == (1, 1, 1, 1)
 
 
+def check_entry_point(pytest):
+    """From here on, pytest finds the plugin as where the wheel is installed. It loads nothing else."""
+    import tomllib
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    distribution = pathlib.Path("gpuconv-0.dist-info")
+    distribution.mkdir()
+    distribution.joinpath("METADATA").write_text("Name: gpuconv\nVersion: 0\n")
+    distribution.joinpath("entry_points.txt").write_text("".join(
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in names.items()) for group, names in points.items()))
+    status, said = pytest()  # with conftest.py, too
+    assert status == 1 and "golden/drawing.png does not exist" in said, said
+    os.remove("conftest.py")
+    pathlib.Path("test_none.py").write_text("import sys\ndef test_none(): print('loaded', *sys.modules)\n")
+    loaded = [{*re.search("loaded .*", pytest(*words, "-s", first="test_none.py")[1])[0].split()}
+              for words in ([], ["-p", "no:gpuconv_pytest"])]
+    assert loaded[0] - loaded[1] == {"gpuconv_pytest"}, loaded[0] - loaded[1]
+    os.remove("test_none.py")
+
+
 def check_pytest(_left, workers=()):
-    def pytest(*words):
-        done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words, "recipe.py"],
-                              capture_output=True, text=True)
+    path = f"{os.environ['PYTHONPATH']}:{os.getcwd()}"
+
+    def pytest(*words, first="recipe.py"):
+        done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words, first],
+                              capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=path))
         return done.returncode, done.stdout
     pathlib.Path("conftest.py").write_text('pytest_plugins = ["gpuconv.testing"]\n')
+    assert pytest("--update-images", *workers)[0] == 0
+    shutil.rmtree("golden")
+    check_entry_point(pytest)
     status, said = pytest()
     assert status == 1 and "golden/drawing.png does not exist; see gpuconv-differences/golden/drawing.png" in said, said
     status, said = pytest("--update-images", *workers)
