@@ -33,6 +33,8 @@ def main():
         "libgpuconv.so.0": "/opt/g/libraries/libgpuconv.so.0",
         "libgpuconv.a": "/opt/g/libraries/libgpuconv.a",
         "gpuconv.pc": "/opt/g/libraries/pkgconfig/gpuconv.pc",
+        "gpuconvConfig.cmake": "/opt/g/libraries/cmake/gpuconv/gpuconvConfig.cmake",
+        "gpuconvConfigVersion.cmake": "/opt/g/libraries/cmake/gpuconv/gpuconvConfigVersion.cmake",
         "gpuconv.bash": "/srv/data/bash-completion/completions/gpuconv",
         "_gpuconv": "/srv/data/zsh/site-functions/_gpuconv",
         "gpuconv.fish": "/srv/data/fish/vendor_completions.d/gpuconv.fish",

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Build programs with the installed library: installed.py BUILD SOURCES GPUCONV CC...
 
-The library is installed in a temporary folder. pkg-config must find it there. Both examples are built with the shared
-and with the static library, and must do what gpuconv does. The header must suit C++, too.
+The library is installed in a temporary folder. pkg-config and CMake must find it there. Both examples are built with
+the shared and with the static library, and must do what gpuconv does. The header must suit C++, too.
 
 tests/library/oldest has the first header with the soname libgpuconv.so.0, and a program that calls each of its
 functions. The program must do the same with the library of today, whether it is compiled with that header or with the
@@ -55,6 +55,28 @@ def check_examples(programs, folder, sources, gpuconv, environment):
         sys.exit(f"blur_part prints {line}")
 
 
+def check_cmake(folder, root, sources, gpuconv, environment):
+    """find_package() of CMake finds the moved library, and refuses a version that is not there yet."""
+    if shutil.which("cmake") is None:
+        return print("not tried, as it is not installed: cmake")
+    text = """cmake_minimum_required(VERSION 3.13)
+project(filters C)
+find_package(gpuconv ${WANTED} REQUIRED)
+foreach(name filter_file blur_part)
+  add_executable(${name} ${SOURCES}/docs/examples/${name}.c)
+  target_link_libraries(${name} gpuconv::gpuconv)
+endforeach()
+"""
+    prefix = root / run("pkg-config", "--variable=prefix", "gpuconv", env=environment).stdout.strip().lstrip("/")
+    version = run("pkg-config", "--modversion", "gpuconv", env=environment).stdout.strip()
+    (folder / "CMakeLists.txt").write_text(text, encoding="utf-8")
+    words = ["-S", str(folder), f"-DSOURCES={sources}", f"-DCMAKE_PREFIX_PATH={prefix}"]
+    for wanted, status in ((version, 0), (version + ".1", 1)):
+        run("cmake", "-B", str(folder / wanted), *words, f"-DWANTED={wanted}", status=status)
+    run("cmake", "--build", str(folder / version))
+    check_examples({name: folder / version / name for name in EXAMPLES}, folder, sources, gpuconv, environment)
+
+
 def check_oldest(compiler, folder, sources, flags, environment):
     oldest, printed = sources / "tests" / "library" / "oldest", []
     for includes in ([], ["-I", str(oldest)]):
@@ -99,6 +121,7 @@ def main():
                     *words)
             check_examples(programs, folder, sources, gpuconv, environment)
         check_oldest(compiler, folder, sources, flags["shared"], environment)
+        check_cmake(folder, folder / "root", sources, gpuconv, environment)
         header = list((folder / "root").rglob("gpuconv.h"))
         for language in ("c++", "c"):
             standard = "c++11" if language == "c++" else "c99"
