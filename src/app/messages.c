@@ -85,7 +85,8 @@ void warn_left_out(void *context, const char *name, const char *text)
 void warn_dropped_metadata(struct warnings *warnings, const char *name, uint64_t dropped)
 {
     char parts[512];
-    if (metadata_is_note(dropped) && (dropped == 0 || !warnings->options->verbose))
+    dropped = warnings->options->verbose ? dropped : metadata_without_notes(dropped);
+    if (dropped == 0)
         return;
     metadata_print_dropped(dropped, parts, sizeof parts);
     warn_counted(warnings, name, ": metadata not carried over: %s", parts);

@@ -54,6 +54,7 @@ void gpuconv_image_free(struct gpuconv_image *image)
 void library_warn_dropped(struct gpuconv_error *error, const char *name, uint64_t dropped)
 {
     char parts[512];
+    dropped = metadata_without_notes(dropped);
     if (dropped == 0)
         return;
     metadata_print_dropped(dropped, parts, sizeof parts);

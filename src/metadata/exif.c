@@ -85,6 +85,8 @@ static bool entry_judge(struct walk *walk, struct entry *entry)
         metadata_drop(metadata, METADATA_EXIF, METADATA_UNKNOWN);
     if (action == EXIF_LONG)
         metadata_drop(metadata, METADATA_EXIF, METADATA_NEEDS_KEEP_TEXT);
+    if (action == EXIF_MAKER)
+        metadata_drop(metadata, METADATA_EXIF, METADATA_MAKER);
     return action == EXIF_CARRIED || action == EXIF_TEXT;
 }
 

@@ -140,10 +140,12 @@ static const uint16_t silent_tags[] = {
     0x0111, 0x0115, 0x0116, 0x0117, 0x0118, 0x0119, 0x011c, 0x012d, 0x013d, /* strips, planes, curves ... */
     0x0140, 0x0142, 0x0143, 0x0144, 0x0145, 0x0152, 0x0153, 0x015b,         /* palette, tiles, sample format, tables */
     0x014a, 0x0201, 0x0202, 0x935c,                                         /* directories, pictures as JPEG, layers */
-    0x02bc, 0x83bb, 0x8649, 0x8773,                 /* XMP, IPTC, Photoshop, ICC: other parts of the metadata */
-    0x501b, 0xea1c, 0xea1d, 0xc4a5,                 /* GDI+'s thumbnail, padding, print settings */
-    0x927c, 0xc634, 0xc635, 0x8895, 0x889b, 0x9999, /* maker's notes, of DNG and of phones, too */
+    0x02bc, 0x83bb, 0x8649, 0x8773, /* XMP, IPTC, Photoshop, ICC: other parts of the metadata */
+    0x501b, 0xea1c, 0xea1d, 0xc4a5, /* GDI+'s thumbnail, padding, print settings */
 };
+
+/* Maker's notes, of DNG and of phones, too. */
+static const uint16_t maker_tags[] = {0x927c, 0xc634, 0xc635, 0x8895, 0x889b, 0x9999};
 
 /* Names of persons and of their computers and files, serial numbers, and identifiers of pictures. */
 static const uint16_t private_tags[] = {
@@ -206,7 +208,9 @@ enum exif_action exif_judge(const struct metadata *metadata, enum exif_directory
     if (metadata_strips(metadata, class_of(directory, entry->tag)))
         return EXIF_SILENT;
     if (known == NULL)
-        return has_tag(silent_tags, LENGTH(silent_tags), entry->tag) ? EXIF_SILENT : EXIF_UNKNOWN;
+        return has_tag(maker_tags, LENGTH(maker_tags), entry->tag)     ? EXIF_MAKER
+               : has_tag(silent_tags, LENGTH(silent_tags), entry->tag) ? EXIF_SILENT
+                                                                       : EXIF_UNKNOWN;
     if (known->content == NUMBERS && entry->count > known->max && entry->type != TIFF_TYPE_ASCII &&
         entry->type != TIFF_TYPE_UNDEFINED) { /* some writers repeat a number: the first ones count */
         entry->size = entry->size / entry->count * known->max;

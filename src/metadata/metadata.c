@@ -27,9 +27,10 @@ uint64_t metadata_bit(enum metadata_part part, enum metadata_reason reason)
     return (uint64_t)1 << ((unsigned)part * METADATA_REASONS + (unsigned)reason);
 }
 
-bool metadata_is_note(uint64_t dropped)
+uint64_t metadata_without_notes(uint64_t dropped)
 {
-    return (dropped & ~metadata_bit(METADATA_CHUNK, METADATA_UNKNOWN)) == 0;
+    const uint64_t maker = metadata_bit(METADATA_EXIF, METADATA_MAKER);
+    return dropped & ~(maker | metadata_bit(METADATA_CHUNK, METADATA_UNKNOWN));
 }
 
 const char *metadata_part_name(enum metadata_part part)
@@ -65,9 +66,10 @@ void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
         for (enum metadata_reason reason = 0; reason < METADATA_REASONS; reason++)
             if (dropped & metadata_bit(part, reason)) {
                 snprintf(word, sizeof word, "%s (%s)",
-                         metadata_is_note(metadata_bit(part, reason)) ? "other chunks or segments"
-                                                                      : metadata_part_name(part),
+                         part == METADATA_CHUNK && reason == METADATA_UNKNOWN ? "other chunks or segments"
+                                                                              : metadata_part_name(part),
                          part == METADATA_C2PA                                     ? "signs the input only"
+                         : part == METADATA_EXIF && reason == METADATA_MAKER       ? "maker's notes"
                          : part != METADATA_ICC && reason == METADATA_OTHER_COLOUR ? "told the old size or orientation"
                                                                                    : reasons[reason]);
                 text_add_word(text, size, word, NULL);

@@ -59,6 +59,7 @@ enum metadata_reason {
     METADATA_NEEDS_KEEP_TEXT, /* more text, or properties of other namespaces; the rest is kept */
     METADATA_NOT_SUPPORTED,   /* the format has no such metadata */
     METADATA_LOSES_COLOURS,   /* without it, the colours look different */
+    METADATA_MAKER = METADATA_LOSES_COLOURS, /* for EXIF: the maker's notes; the rest is kept */
     METADATA_REASONS
 };
 
@@ -181,9 +182,9 @@ typedef bool metadata_writer(const struct metadata *metadata, uint8_t **bytes, s
 metadata_writer metadata_write_png, metadata_write_jpeg, metadata_write_tiff, metadata_write_webp, metadata_write_avif,
     metadata_write_none;
 
-/* Are there only parts in DROPPED that files of phones and programs often have, and that say nothing to a reader? They
- * are worth a note, and no warning. */
-bool metadata_is_note(uint64_t dropped);
+/* DROPPED without the parts that files of phones and programs often have, and that say nothing to a reader. They are
+ * worth a note, and no warning. */
+uint64_t metadata_without_notes(uint64_t dropped);
 
 /* Write the names and reasons of the DROPPED parts to TEXT, of SIZE bytes: "EXIF (is damaged), text (is too large)". */
 void metadata_print_dropped(uint64_t dropped, char *text, size_t size);

@@ -184,7 +184,8 @@ enum exif_directory { DIRECTORY_IMAGE, DIRECTORY_EXIF, DIRECTORY_GPS, DIRECTORY_
 enum exif_action {
     EXIF_CARRIED,
     EXIF_TEXT,    /* carried; it is a text */
-    EXIF_SILENT,  /* left out of every file: pictures, maker's notes, and how and where the file was stored */
+    EXIF_SILENT,  /* left out of every file: pictures, and how and where the file was stored */
+    EXIF_MAKER,   /* left out of every file, and noted: maker's notes */
     EXIF_UNKNOWN, /* left out with a warning: an unknown tag, or a value that is not as the tag's should be */
     EXIF_LONG     /* left out with a warning: a text that is too long */
 };

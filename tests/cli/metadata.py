@@ -698,6 +698,8 @@ def test_notes(test):
     cases += [("in.png", png(chunk(kind, data)), is_note) for kind, data, is_note in (
         (b"iDOT", bytes(28), 1), (b"vpAg", bytes(9), 1), (b"bKGD", bytes(6), 1), (b"tIME", b"\x07\xe8\5\6\7\x08\x09", 0), (b"sBIT", b"\5\5\5", 0))]
     cases += [("in.png", body + chunk(b"ruSt", b"late") + png()[-12:], 1), ("in.png", png(), 0)]
+    makers = "EXIF (maker's notes)"
+    cases += [("in.png", png(chunk(b"eXIf", exif())), makers), ("in.jpg", jpeg(segment(0xE1, b"Exif\0\0" + exif(order="<"))), makers)]
     if has_codec(test.program, "libwebp"):
         cases.append(("in.webp", unknown, 1))
     for name, data, is_note in cases:
@@ -706,7 +708,8 @@ def test_notes(test):
             said = test.run(*strip, "--report", "notes.jsonl", "blur", name, "out.png")
             test.check("metadata" not in said, f"{data[:30]} {said}")
             said = test.run(*strip, "-v", "blur", name, "out.png")
-            told = "other chunks or segments (parts of an unknown kind)" in said
+            expected = is_note if is_note == makers else "other chunks or segments (parts of an unknown kind)"
+            told = f"metadata not carried over: {expected}\n" in said
             test.equal(told, bool(is_note and not strip), f"{name}, {data[20:50]}, {strip}: {said}")
             with open("notes.jsonl", encoding="utf-8") as file:
                 test.equal("metadata_left_out" in json.loads(file.readlines()[-1]), told, f"{name}, {strip}: report")
@@ -776,7 +779,8 @@ def test_batch(test):
         test.equal((sides["many/j6.jpg"], sides["many/p6.png"]), (upright, upright), "sides in the report")
         told = {name: record["metadata_left_out"] for name, record in records.items() if "metadata_left_out" in record}
         named = {"many/bad.png": "ICC profile (is for other colours), EXIF (is damaged)",  # output; input
-                 **{f"many/j{i}.jpg": "other chunks or segments (parts of an unknown kind)" for i in (1, 3, 6)}}
+                 **{f"many/p{i}.png": "EXIF (maker's notes)" for i in (1, 3, 6)},
+                 **{f"many/j{i}.jpg": "EXIF (maker's notes), other chunks or segments (parts of an unknown kind)" for i in (1, 3, 6)}}
         test.equal(told, {} if "--strip" in options else named, "what the report names")
     shutil.copytree("many", "place")
     test.run("-q", "--in-place", "blur", "place")
