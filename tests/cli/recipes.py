@@ -16,6 +16,25 @@ sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from harness import need_module, skip, temporary_folder  # noqa: E402
 
+# Instead of Playwright: what golden.mjs takes from it, and a run that gives it all pictures at once.
+PLAYWRIGHT = """import {accessSync, appendFileSync} from 'node:fs';
+export const matchers = {};
+export const expect = {extend: added => Object.assign(matchers, added)};
+export const test = {info: () => ({
+  config: {updateSnapshots: process.env.UPDATE ?? 'missing'}, snapshotPath: name => 'golden/' + name,
+  outputPath: name => 'results/' + name,
+  attach: async (name, {path}) => { accessSync(path); appendFileSync('attached', name + ' '); }})};
+"""
+USE = """import {mkdirSync, readdirSync, readFileSync} from 'node:fs';
+import {matchers} from '@playwright/test';
+import './golden.mjs';
+const alive = setInterval(() => {}, 1000);
+mkdirSync('results', {recursive: true});
+const compare = name => matchers.toBePicture(readFileSync('out/' + name), name, {tolerance: 1});
+for (const {pass, message} of await Promise.all(readdirSync('out').map(compare)))
+  if (!pass) { console.log(message()); process.exitCode = 1; }
+clearInterval(alive);
+"""
 DRAW = "#!/bin/sh\nmkdir -p \"$1\" && cp {source}/*.png \"$1\"\n"
 PNG = pathlib.Path(__file__).with_name("png.py")
 
@@ -37,6 +56,8 @@ def command(name):
         return ["sh", "-c", f"test -e t || c++ -o t {name} -lgtest -lgtest_main -pthread; rm -rf out; ./t"], "c++"
     if name == "golden.test.mjs":
         return ["sh", "-c", f"rm -rf out; node --test {name}"], "node"
+    if name == "golden.mjs":
+        return ["sh", "-c", "rm -rf out; ./draw out && node use.mjs"], "node"
     if name == "golden.yml":
         need_module("yaml")
         return ["sh", "-e", "steps"], "sh"
@@ -82,24 +103,35 @@ def main():
         (folder / name).write_text(text)
         values = dict(os.environ, PATH=f"{folder / 'bin'}:{os.environ['PATH']}",
                       GITHUB_STEP_SUMMARY=str(folder / "summary"))
+        (folder / "node_modules/@playwright/test").mkdir(parents=True)
+        (folder / "node_modules/@playwright/test/index.js").write_text(PLAYWRIGHT)
+        (folder / "node_modules/@playwright/test/package.json").write_text('{"type": "module", "main": "index.js"}')
+        (folder / "use.mjs").write_text(USE)
         uploaded = write_steps(text, folder) if name == "golden.yml" else []
         samples = [str(10 * i) for i in range(8)]
         for part in ("golden", "source"):
-            picture(folder / part / "a.png", *samples)
+            for file in ("a.png", "b.png"):
+                picture(folder / part / file, *samples)
         expect("equal", words, folder, values, True)
         picture(folder / "source" / "a.png", *samples[:-1], "99")
         expect("different", words, folder, values, False)
         if uploaded:
             page = (folder / "golden.html").read_text(encoding="utf-8")
             assert uploaded == ["golden.html", "golden_files"] and "href=\"data:image/png" in page, uploaded
-            assert "Images: 1 of 1 needs a look" in (folder / "summary").read_text()
+            assert "Images: 1 of 2 needs a look" in (folder / "summary").read_text()
         if name == "Makefile":
             expect("accept", ["make", "-s", "accept"], folder, values, True)
             expect("accepted", words, folder, values, True)
+        if name == "golden.mjs":
+            assert (folder / "attached").read_text() == "a-expected.png a-actual.png a-diff.png "
+            picture(folder / "source" / "new.png", *samples)
+            expect("accept", words, folder, dict(values, UPDATE="changed"), True)
+            expect("accepted", words, folder, values, True)
+            (folder / "golden" / "new.png").unlink()
         picture(folder / "source" / "a.png", *samples)
         picture(folder / "golden" / "a.png", *samples)
         picture(folder / "source" / "new.png", *samples)
-        expect("new", words, folder, values, "--new-fails" not in text)
+        expect("new", words, folder, values, "--new-fails" not in text and name != "golden.mjs")
         (folder / "source" / "a.png").write_bytes(b"damaged")
         expect("damaged", words, folder, values, False)
 
