@@ -4,9 +4,9 @@
 
 Every file of filters/ is built in, every file of kernels/ is a variant, every transcript is a test, every module of
 Python is installed, the man page explains every option, its synopsis has every mode, the library's documents name every
-format, and the news, the Debian package, the citation and the recipes have the program's version. The workflows of a
-hosted repository run programs that exist, and actions of one commit. The compiler and the other tests would not notice
-if one is missing from a list."""
+format, and the news, the Debian package, the citation, the recipes and the manual have the program's version. The
+workflows of a hosted repository, and the action, run programs that exist, and actions of one commit. The compiler and
+the other tests would not notice if one is missing from a list."""
 import json
 import os
 import pathlib
@@ -50,17 +50,18 @@ def missing(program, root):
                          ("CITATION.cff", r"^version: (.*)"), ("packaging/recipes/PKGBUILD", r"^pkgver=(.*)"),
                          ("packaging/recipes/default.nix", r'^  version = "(.*)";'),
                          ("packaging/recipes/gpuconv.rb", r"/gpuconv-(.*)\.tar"),
-                         ("packaging/recipes/recipe.yaml", r"^  version: (\d.*)")):
+                         ("packaging/recipes/recipe.yaml", r"^  version: (\d.*)"),
+                         ("docs/manual.md", r"^    rev: v(.*)")):
         said = re.search(newest, (root / name).read_text(encoding="utf-8"), re.M)[1]
         if said != version:
             yield f"{name} begins with {said}, and meson.build has the version {version}"
 
-    for path in sorted((root / ".github/workflows").glob("*.yml")):
+    for path in [*sorted((root / ".github/workflows").glob("*.yml"))]:
         text = path.read_text(encoding="utf-8")
         for action in re.findall(r"\buses: (.*)", text):
             if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v[0-9.]+", action):
                 yield f"{path.name} takes {action}, and not one commit of an action"
-        if not re.search(r"^permissions:\n  contents: read$", text, re.M):
+        if path.name != "action.yml" and not re.search(r"^permissions:\n  contents: read$", text, re.M):
             yield f"{path.name} does not begin with the right to read alone"
         for script in re.findall(r"(?:run: |&& |^ +|' )((?:\./|\.ci/|packaging/)[a-z./-]+)", text, re.M):
             if not os.access(root / script, os.X_OK):
