@@ -51,12 +51,12 @@ def missing(program, root):
                          ("packaging/recipes/default.nix", r'^  version = "(.*)";'),
                          ("packaging/recipes/gpuconv.rb", r"/gpuconv-(.*)\.tar"),
                          ("packaging/recipes/recipe.yaml", r"^  version: (\d.*)"),
-                         ("docs/manual.md", r"^    rev: v(.*)")):
+                         ("docs/manual.md", r"OWNER/gpuconv@v(.*)"), ("docs/manual.md", r"^    rev: v(.*)")):
         said = re.search(newest, (root / name).read_text(encoding="utf-8"), re.M)[1]
         if said != version:
             yield f"{name} begins with {said}, and meson.build has the version {version}"
 
-    for path in [*sorted((root / ".github/workflows").glob("*.yml"))]:
+    for path in [root / "action.yml", *sorted((root / ".github/workflows").glob("*.yml"))]:
         text = path.read_text(encoding="utf-8")
         for action in re.findall(r"\buses: (.*)", text):
             if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v[0-9.]+", action):
