@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Run the commands of README.md and of docs/: pages.py GPUCONV ROOT words|gpu.
+"""Run the commands of README.md, llms.txt and docs/: pages.py GPUCONV ROOT words|gpu.
 
 Every command of a block `sh`, of an indented line and in backticks has its row in RULES or is in a block of OWNED; one
 that has none fails the test. Commands run as they stand in a folder with pictures; images of the benchmark are smaller.
@@ -285,7 +285,8 @@ def main():
     make_folder(TOP / "fresh")
     unknown, count, passed = [], 0, set()
     pages = [path for path in (ROOT / "docs").rglob("*.md") if path.name not in NOT_MANUALS]
-    for page in ["README.md", *sorted(str(path.relative_to(ROOT)) for path in pages)]:
+    assert len(source("llms.txt").splitlines()) <= 60
+    for page in ["README.md", "llms.txt", *sorted(str(path.relative_to(ROOT)) for path in pages)]:
         for line in commands(source(page)):
             rule = next((rule for rule in RULES if re.fullmatch(rule[0], line)), None)
             if rule is None:
