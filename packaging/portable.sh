@@ -11,7 +11,7 @@
 # libraries are built from Debian 12's sources, with its security fixes. They are static, so that nothing but glibc must
 # be installed.
 #
-# OPTIMIZATION=0 builds sooner, for tests.
+# OPTIMIZATION=0 builds sooner, for tests. After an interruption, the same command goes on where it stopped.
 #
 # With CUDA=enabled, GPU code for $GPU_ARCH is inside, which takes long: machine code for each generation that is used
 # with x86-64, and PTX for 11.0, whose processors are ARM64, and for what comes. Machine code for 11.0 would make the
@@ -101,7 +101,7 @@ old_glibc() {
     # shellcheck disable=SC2086 # words
     "$triplet-gcc" -c $flags -fno-builtin -Wall -Wextra -Werror packaging/old_glibc.c -o "$work/old_glibc.o"
     "$triplet-gcc-ar" -rcsD "$sysroot$folder/libold_glibc.a" "$work/old_glibc.o"
-    rm "$sysroot$folder/libm.so" # a script or a link
+    rm -f "$sysroot$folder/libm.so" # a script or a link
     echo "EXTERN(exp exp2 log log2 pow) INPUT($folder/libold_glibc.a /lib/$triplet/libm.so.6)" >"$sysroot$folder/libm.so"
 }
 # The wheel has the program, the library and the man page. auditwheel checks what they need, and names it after that.
@@ -159,11 +159,28 @@ check() {
     fi
 }
 
-rm -rf "$work"
-mkdir -p "$work"
-download
-old_glibc
-libraries
+step() { # step FUNCTION: call it, unless the run that was interrupted has done so
+    if [ ! -e "$work/$1.done" ]; then
+        "$1"
+        touch "$work/$1.done"
+    fi
+}
+
+# What is there is used again if it was made by the same scripts, and no run has come to its end. The sources may differ:
+# Meson compiles what is new. The lock waits for what an interrupted run has left in the background.
+exec 9>"$work.lock"
+flock 9
+made_by="$(cat packaging/{portable,apt}.sh packaging/{old_glibc.c,tools.txt} | sha256sum) ${OPTIMIZATION-2} $SOURCE_DATE_EPOCH"
+if [ ! -e "$work/download.done" ] || [ "$(cat "$work/made_by")" != "$made_by" ]; then
+    rm -rf "$work"
+    mkdir -p "$work"
+    printf '%s\n' "$made_by" >"$work/made_by"
+fi
+step download
+step old_glibc
+step libraries
+rm -rf "$work"/{wheel,unpacked,gpuconv-*}
 wheel
 archive
 check
+rm "$work/download.done" # the next run begins anew
