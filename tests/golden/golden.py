@@ -18,6 +18,7 @@ offset. Linear light uses the tables of linear.py. Matrices and curves are compu
 the specification, and so are regions, masks, squares, automatic levels and ranks; a mask is source.png. Other sizes
 are computed as in tests/cli/resize.py. Filters in two passes take the vectors that --show prints, and the picture
 must be as near to that of the true Gaussian as --show says. If the reference variant disagrees, nothing is changed."""
+import functools
 import json
 import math
 import os
@@ -25,7 +26,6 @@ import pathlib
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 sys.dont_write_bytecode = True  # leave no files in the sources
@@ -66,17 +66,17 @@ def source_of(name):
 
 # ---- Pictures by gpuconv ----
 
-def show(program, name):
-    return json.loads(run(program, "--show", filter_of(name), "--json").stdout)[0]
+@functools.cache
+def show_all(program):
+    """What --show says of the filter of each picture. One call shows a chain of all of them."""
+    names = *sorted(path.stem for path in FILTERS.glob("*.txt")), *OTHERS
+    return dict(zip(names, json.loads(run(program, "--show", ",".join(map(filter_of, names)), "--json").stdout), strict=True))
 
 
-def takes(program, variant, name):
-    """Does the variant take the filter of a picture?"""
-    shown = show(program, name)
-    if shown.get("taps") is None:  # the variants that do not take it say so before they look for the picture
-        done = subprocess.run([program, "--variant", variant["name"], filter_of(name), "none.png", "none.jpg"],
-                              capture_output=True, check=False)
-        return done.returncode != 2
+def takes(variant, name, shown):
+    """Does the variant take the filter of a picture? None if only the program knows."""
+    if shown.get("taps") is None:
+        return None
     two = len(shown["taps"]) == 2 * shown["width"] * shown["height"]
     kind = variant["filters"]
     return ((16 in variant["bits"] or not name.endswith(("-16", "-linear")))
@@ -91,15 +91,23 @@ def make_pictures(program, variant, folder):
     """Make the pictures of a variant in FOLDER, which becomes new. Returns the names of those that must be there."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    names = [name for name in (*sorted(path.stem for path in FILTERS.glob("*.txt")), *OTHERS)
-             if takes(program, variant, name)]
-
-    def make(name):  # a picture that fails is missing when the folders are compared
-        subprocess.run([program, "--quiet", "--variant", variant["name"], *["--linear"] * name.endswith("-linear"),
-                        filter_of(name), source_of(name), folder / f"{name}.png"])
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(make, names))
-    return names
+    known = {name: takes(variant, name, shown) for name, shown in show_all(program).items()}
+    names = [name for name, is_taken in known.items() if is_taken is not False]
+    lines = [json.dumps({"filter": filter_of(name), "input": str(source_of(name)), "output": str(folder / f"{name}.png"),
+                         "variant": variant["name"], "linear": name.endswith("-linear")}) for name in names]
+    done = subprocess.run([program, "--quiet", "--ordered", "--jobs-from", "-"], input="\n".join(lines) + "\n", text=True,
+                          capture_output=True)
+    if done.returncode not in (0, 1):
+        sys.exit(f"{variant['name']}: exit status {done.returncode}\n{done.stderr}")
+    # A picture that fails is missing when the folders are compared. A variant that does not take a filter says so of
+    # its line, before the picture is read.
+    errors = [json.loads(line).get("error", "") for line in done.stdout.splitlines()]
+    taken = [(name, error) for number, (name, error) in enumerate(zip(names, errors, strict=True), 1)
+             if known[name] or not error.startswith(f"line {number}: ")]
+    for name, error in taken:
+        if error:
+            print(f"{name}: {error}")
+    return [name for name, _ in taken]
 
 
 def compare(program, folder, names, *options):
@@ -125,7 +133,7 @@ def check(program, backend, top):
             skip(devices["error"])
     wrong = count = 0
     for variant in json.loads(run(program, "--list-variants", "--json").stdout):
-        if variant["backend"] != backend:
+        if variant["backend"] != backend or not {8, 16} & {*variant["bits"]}:
             continue
         folder, page = top / variant["name"] / "actual", top / variant["name"] / "report.html"
         names = make_pictures(program, variant, folder)
@@ -302,7 +310,7 @@ def change(image, name):
 
 def check_definition(program, name, made):
     """The picture MADE must be the defined one. It must not be one grey, or black and white, which hides mistakes."""
-    image, shown = read_plain(source_of(name)), show(program, name)
+    image, shown = read_plain(source_of(name)), show_all(program)[name]
     if name.endswith(("-16", "-linear")):
         shown = shown.get("deep") or shown
 
