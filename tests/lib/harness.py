@@ -97,9 +97,8 @@ def run_and_signal(command, delay, number, has_reached=lambda: True, **options):
 # Runs the command in its arguments, and prints its exit status and its maximal memory in bytes. A process's own
 # memory counts for what it starts, so this is a small one.
 LAUNCHER = """
-import os, subprocess, sys
-process = subprocess.Popen(sys.argv[1:])
-status, usage = os.wait4(process.pid, 0)[1:]
+import os, sys
+status, usage = os.wait4(os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ), 0)[1:]
 print(os.waitstatus_to_exitcode(status), usage.ru_maxrss)
 """
 

@@ -31,8 +31,19 @@ struct gpuconv_view read_view(const unsigned char *pixels, int planar)
 """
 
 
-def check_examples(programs, folder, sources, gpuconv, environment):
-    """Each program, by the name of its example."""
+def read_suite(command, folder, sources, environment=None):
+    """Whether COMMAND sharpens each file of PngSuite, and to which bytes."""
+    results = {}
+    for picture in sorted((sources / "tests" / "data" / "pngsuite").glob("*.png")):
+        output = folder / "suite.png"
+        output.unlink(missing_ok=True)
+        done = subprocess.run([*command, "sharpen", str(picture), str(output)], capture_output=True, env=environment)
+        results[picture.name] = done.returncode == 0, output.read_bytes() if output.exists() else b""
+    return results
+
+
+def check_examples(programs, folder, sources, gpuconv, suite, environment):
+    """Each program, by the name of its example. SUITE is what gpuconv makes of PngSuite."""
     for name, suffix in (("cat.png", "png"), ("rocket.jpg", "jpg")):
         output, expected = folder / f"output.{suffix}", folder / f"expected.{suffix}"
         picture = str(sources / "samples" / name)
@@ -40,16 +51,9 @@ def check_examples(programs, folder, sources, gpuconv, environment):
         run(gpuconv, "--quiet", "--backend", "cpu", "gaussian:2", picture, str(expected))
         if output.read_bytes() != expected.read_bytes():
             sys.exit(f"the library and the command line make other files of {name}")
-    for picture in sorted((sources / "tests" / "data" / "pngsuite").glob("*.png")):
-        results = []
-        for program in ([str(programs["filter_file"])], [gpuconv, "--quiet", "--backend", "cpu"]):
-            output = folder / "suite.png"
-            output.unlink(missing_ok=True)
-            done = subprocess.run([*program, "sharpen", str(picture), str(output)], capture_output=True,
-                                  env=environment)
-            results.append((done.returncode == 0, output.read_bytes() if output.exists() else b""))
-        if results[0] != results[1]:
-            sys.exit(f"the library and the command line do not agree about {picture.name}")
+    for name, result in read_suite([str(programs["filter_file"])], folder, sources, environment).items():
+        if result != suite[name]:
+            sys.exit(f"the library and the command line do not agree about {name}")
     line = run(str(programs["blur_part"]), env=environment).stdout
     if line != "80 81 82 83 87 86 84 81 78 75 73 73 73 73 72 72\n":
         sys.exit(f"blur_part prints {line}")
@@ -112,6 +116,7 @@ def main():
         environment["LD_LIBRARY_PATH"] = str(libraries)
         clash = folder / "clash.c"
         clash.write_text(CLASH + READS, encoding="utf-8")
+        suite = read_suite([gpuconv, "--quiet", "--backend", "cpu"], folder, sources)
         for kind, words in flags.items():
             programs = {}
             for example in EXAMPLES:
@@ -119,7 +124,7 @@ def main():
                 run(*compiler, "-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
                     str(sources / "docs" / "examples" / f"{example}.c"), str(clash), "-o", str(programs[example]),
                     *words)
-            check_examples(programs, folder, sources, gpuconv, environment)
+            check_examples(programs, folder, sources, gpuconv, suite, environment)
         check_oldest(compiler, folder, sources, flags["shared"], environment)
         check_cmake(folder, folder / "root", sources, gpuconv, environment)
         header = list((folder / "root").rglob("gpuconv.h"))
