@@ -243,6 +243,7 @@ RULES = [
     (r"pip install gpuconv-\*\.whl", elsewhere(".ci/functions", 'pip" install --quiet --no-deps "$work"'), False),
     (r"tar -xf gpuconv-.*", elsewhere("packaging/try.sh", "tar -xf gpuconv-*-linux-x86_64.tar.zst"), False),
     (r"podman .*|git archive HEAD \| podman build .*", elsewhere("packaging/try_container.sh", "buildah bud"), False),
+    (r"gpuconv --conformance --json", elsewhere("tests/cli/conformance.case", "gpuconv --conformance some --json"), False),
     (r"meson install -C build", elsewhere(".ci/functions", "meson install -C"), False),
     (r"meson setup build -DOPTION=VALUE", elsewhere(".ci/functions", 'meson setup "$folder" "$@"'), False),
     (r"packaging/install-packages( tests)?", elsewhere("tests/unit/readme.py", '"install-packages"'), False),

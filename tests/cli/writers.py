@@ -66,10 +66,16 @@ def deep(width, height):
 # ---- Rows ----
 
 def filtered(width, height, channels, bits, samples):
-    """The rows, each after its row filter: 1 (Sub)."""
-    pixel = channels * bits // 8
-    rows = (samples[at:at + width * pixel] for at in range(0, len(samples), width * pixel))
-    return b"".join(b"\1" + bytes((a - b) & 255 for a, b in zip(row, bytes(pixel) + row)) for row in rows)
+    """The rows, each after its row filter: 1 (Sub). The bytes of a row are those of two large integers: no byte borrows
+    from the next one, because the highest bits stand by themselves."""
+    pixel, row = channels * bits // 8, width * channels * bits // 8
+    high = int.from_bytes(row * b"\x80", "little")
+    result = []
+    for at in range(0, len(samples), row):
+        a = int.from_bytes(samples[at:at + row], "little")
+        b = int.from_bytes(bytes(pixel) + samples[at:at + row - pixel], "little")
+        result.append(((a | high) - (b & ~high) ^ (a ^ ~b) & high).to_bytes(row, "little"))
+    return b"\1" + b"\1".join(result)
 
 
 # ---- Files ----

@@ -32,7 +32,7 @@ def one_block(rows):
     bits = "".join(format(value, f"0{size}b")[::-1] for value, size in fields)
     bits += "".join({0: "10", 8: "0", 9: "11"}[length] for length in lengths)
     codes = [format(byte, "08b") for byte in range(255)] + ["1" * 8 + "0"]
-    bits += "".join(codes[byte] for byte in rows) + "1" * 9
+    bits += "".join(map(codes.__getitem__, rows)) + "1" * 9
     bits += "0" * (-len(bits) % 8)
     block = int(bits[::-1], 2).to_bytes(len(bits) // 8, "little")
     return b"\x78\1" + block + struct.pack(">I", zlib.adler32(rows))
