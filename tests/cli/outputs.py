@@ -107,6 +107,7 @@ def test_bytes_are_those_of_single_runs():
 def test_one_failure_loses_no_other():
     """Each output in turn fails, for each reason, while the others are whole."""
     pictures()
+    run(PROGRAM, "-q", "--progressive", "resize:400x", "large.png", "large.jpg")  # thumbnails halve it, too
     faults = {"folder": {"output": "none/a.png"}, "filter": {"filter": "nonsense"}, "option": {"quality": 300},
               "size": {"filter": "crop:4000x4000"}, "name": {"output": "a.bmp"}, "variant": {"variant": "winograd"},
               "input": {"output": "large.jpg"}, "kind": None, "moved": {"input": "rgb.png"}}
