@@ -59,11 +59,12 @@ def test_insisted_jpeg(program):
 
 
 def test_open_choice(program):
-    """One image, --backend auto, with so much work that the GPU is chosen. Under sanitizers, each run takes seconds."""
+    """One image, --backend auto, with so much work that the GPU is chosen. Under sanitizers, each run takes seconds, so
+    fewer calls fail: those of --backend cuda fail in turn."""
     faults.write("in.png", faults.picture(480, 480, 3))
     check(run([program, "identity", "in.png", "in.pam"]).status == 0, "no PAM was written")
-    check_open_choice(program, "in.png", "out/o.png", ("png:1", "png:6"))
-    check_open_choice(program, "in.pam", "out/o.ppm", ("upload:1", "download:1"))
+    check_open_choice(program, "in.png", "out/o.png", ("png:6",) if QUICK else ("png:1", "png:6"))
+    check_open_choice(program, "in.pam", "out/o.ppm", ("upload:1",) if QUICK else ("upload:1", "download:1"))
     if not QUICK:  # 16 bits are twice the work
         check_open_choice(program, "in.png", "out/o.png", ("launch:1!", "png:6!"), "--linear", "--depth", "16")
 
