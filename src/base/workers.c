@@ -36,13 +36,12 @@ struct worker_thread {
 
 /* ---- Jobs ---- */
 
-static int compare_work(const void *a, const void *b, void *context)
+static int compare_work(const void *a, const void *b)
 {
-    const double *work = context;
-    const size_t i = *(const size_t *)a, j = *(const size_t *)b;
-    if (work[i] != work[j])
-        return work[i] > work[j] ? -1 : 1;
-    return i < j ? -1 : i > j;
+    const double *first = *(const double *const *)a, *second = *(const double *const *)b;
+    if (*first != *second)
+        return *first > *second ? -1 : 1;
+    return first < second ? -1 : first > second;
 }
 
 /* Estimate all jobs, and put the longest ones first. */
@@ -51,7 +50,7 @@ static void order_jobs(struct workers *workers)
     const struct workers_request *request = &workers->request;
     size_t known = 0;
     for (size_t i = 0; i < request->count; i++) {
-        workers->order[i] = i;
+        workers->order[i] = workers->work + i;
         workers->work[i] = request->estimate(request->context, i);
         workers->all_work += workers->work[i];
         known += workers->work[i] > 0;
@@ -62,7 +61,7 @@ static void order_jobs(struct workers *workers)
         if (workers->work[i] == 0)
             workers->work[i] = mean;
     if (request->workers > 1)
-        qsort_r(workers->order, request->count, sizeof *workers->order, compare_work, workers->work);
+        qsort(workers->order, request->count, sizeof *workers->order, compare_work);
 }
 
 bool workers_next(struct workers *workers, size_t *job)
@@ -72,7 +71,7 @@ bool workers_next(struct workers *workers, size_t *job)
     const size_t next = atomic_fetch_add(&workers->next, 1);
     if (next >= workers->request.count)
         return false;
-    *job = workers->order[next];
+    *job = (size_t)(workers->order[next] - workers->work);
     return true;
 }
 

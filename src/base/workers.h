@@ -43,9 +43,9 @@ struct workers {
     bool hangs;   /* and a report that had begun did not end */
     bool at_rest; /* and no job is under way: a stream was left after the jobs that had begun */
 
-    double *work;    /* the estimated work of each job; the mean of the other jobs if it is not known */
-    double all_work; /* their sum */
-    size_t *order;   /* the jobs as they begin */
+    double *work;         /* the estimated work of each job; the mean of the other jobs if it is not known */
+    double all_work;      /* their sum */
+    const double **order; /* the jobs as they begin: where in WORK each one is */
     atomic_size_t next;
     atomic_int state;
     bool has_ended;         /* the stream */

@@ -538,7 +538,7 @@ static void start_early(struct batch *batch)
     /* Photos with little noise have as many pixels for a byte of a JPEG of quality 90, and of a PNG. */
     const double jpeg_pixels = 6, png_pixels = 0.7;
     const struct batch_request *request = batch->request;
-    const struct job *job = &request->jobs[batch->workers.order[0]]; /* which takes the longest */
+    const struct job *job = &request->jobs[batch->workers.order[0] - batch->workers.work]; /* which takes the longest */
     const struct format *format = job->input != NULL ? format_find_by_path(job->input) : NULL;
     const bool is_jpeg = format != NULL && format->id == FORMAT_JPEG;
     if (job->run != NULL || format == NULL || (!is_jpeg && format->id != FORMAT_PNG))
