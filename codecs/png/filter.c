@@ -144,9 +144,10 @@ INLINE void run_wave(const struct wave *from, size_t cell)
 }
 
 /* Undo COUNT rows at once, at most as many as there are cells. The missing rows repeat the last one to SCRATCH_ROW. */
-CLONES
-static void undo_rows(const uint8_t *raw, size_t count, const uint8_t *above, const struct png_columns *columns,
-                      uint8_t *out, uint8_t *scratch_row)
+CLONES(undo_rows,
+       (const uint8_t *raw, size_t count, const uint8_t *above, const struct png_columns *columns, uint8_t *out,
+        uint8_t *scratch_row),
+       (raw, count, above, columns, out, scratch_row))
 {
     const size_t pixel = columns->pixel, first = columns->first, cell = pixel <= 4 ? 4 : 8;
     struct wave wave = {.above = above + first, .size = columns->last - first, .pixel = pixel};
@@ -195,8 +196,8 @@ static void undo_sub(const uint8_t *row, const struct png_columns *columns, uint
     }
 }
 
-CLONES
-static void undo_up(const uint8_t *restrict row, const uint8_t *restrict above, size_t size, uint8_t *restrict out)
+CLONES(undo_up, (const uint8_t *restrict row, const uint8_t *restrict above, size_t size, uint8_t *restrict out),
+       (row, above, size, out))
 {
     for (size_t i = 0; i < size; i++)
         out[i] = (uint8_t)(row[i] + above[i]);

@@ -501,16 +501,18 @@ INLINE void decode_output(struct inflate_decoder *decoder, const uint8_t *input,
     output->at = (size_t)(at - out) / unit;
 }
 
-CLONES
-static void decode_to_bytes(struct inflate_decoder *decoder, const uint8_t *input, size_t first, size_t size,
-                            uint8_t *out, struct inflate_output *output)
+CLONES(decode_to_bytes,
+       (struct inflate_decoder * decoder, const uint8_t *input, size_t first, size_t size, uint8_t *out,
+        struct inflate_output *output),
+       (decoder, input, first, size, out, output))
 {
     decode_output(decoder, input, first, size, out, output, false);
 }
 
-CLONES
-static void decode_symbols(struct inflate_decoder *decoder, const uint8_t *input, size_t first, size_t size,
-                           uint8_t *out, struct inflate_output *output)
+CLONES(decode_symbols,
+       (struct inflate_decoder * decoder, const uint8_t *input, size_t first, size_t size, uint8_t *out,
+        struct inflate_output *output),
+       (decoder, input, first, size, out, output))
 {
     decode_output(decoder, input, first, size, out, output, true);
 }
@@ -594,8 +596,8 @@ void inflate_mark(uint16_t *out)
         out[i] = (uint16_t)(INFLATE_MARKER | i);
 }
 
-CLONES
-static void resolve(const uint16_t *symbols, size_t count, const uint8_t *bytes, uint8_t *out)
+CLONES(resolve, (const uint16_t *symbols, size_t count, const uint8_t *bytes, uint8_t *out),
+       (symbols, count, bytes, out))
 {
     enum { STEP = 64 };
     size_t i = 0;

@@ -16,7 +16,7 @@ enum { STEPS = 1 << 16 }; /* in a call: some tens of microseconds, so reading th
 /* A loop of COUNT independent sums in registers of LANES floats. The latency of a multiply-add says how many sums are
  * needed, and the number and length of the registers how many fit. So several loops are tried. */
 #define DEFINE_PEAK(lanes, count)                                                                                      \
-    CLONES static float peak_##lanes##_##count(float factor, float term)                                               \
+    CLONES_OF(float, return, peak_##lanes##_##count, (float factor, float term), (factor, term))                       \
     {                                                                                                                  \
         typedef float vector __attribute__((vector_size(4 * lanes)));                                                  \
         vector sums[count];                                                                                            \

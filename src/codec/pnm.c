@@ -17,7 +17,9 @@
  * hold that exactly: the dividend is whole and below 2^32, and a quotient that is not whole lies 1 / MAXVAL or more
  * below the next whole number, far more than it is rounded by. Returns false if a sample is above MAXVAL. */
 #define SCALE(name, type, get)                                                                                         \
-    CLONES static bool name(const uint8_t *restrict in, size_t count, int maxval, int white, type *restrict out)       \
+    CLONES_OF(bool, return, name,                                                                                      \
+              (const uint8_t *restrict in, size_t count, int maxval, int white, type *restrict out),                   \
+              (in, count, maxval, white, out))                                                                         \
     {                                                                                                                  \
         int largest = 0;                                                                                               \
         for (size_t i = 0; i < count; i++) {                                                                           \

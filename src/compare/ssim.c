@@ -50,8 +50,9 @@ static void read_luma(const struct image *image, int y, double *luma)
 }
 
 /* Sum WIDTH columns of SSIM_WINDOW rows A and B: their weighted sums, and those of a a, b b and a b. */
-CLONES static void sum_window_columns(const double *const *a, const double *const *b, const double *weights,
-                                      size_t width, double *const *sums)
+CLONES(sum_window_columns,
+       (const double *const *a, const double *const *b, const double *weights, size_t width, double *const *sums),
+       (a, b, weights, width, sums))
 {
     double *sum_a = sums[0], *sum_b = sums[1], *sum_aa = sums[2], *sum_bb = sums[3], *sum_ab = sums[4];
     for (int s = 0; s < SUMS; s++)
@@ -70,7 +71,8 @@ CLONES static void sum_window_columns(const double *const *a, const double *cons
 }
 
 /* The weighted sums along the row: OUT has COLUMNS of them. */
-CLONES static void sum_window_row(const double *in, const double *weights, size_t columns, double *out)
+CLONES(sum_window_row, (const double *in, const double *weights, size_t columns, double *out),
+       (in, weights, columns, out))
 {
     memset(out, 0, columns * sizeof *out);
     for (int i = 0; i < SSIM_WINDOW; i++)

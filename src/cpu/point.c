@@ -106,8 +106,10 @@ struct channels {
     const void *row[4];
 };
 
-CLONES static void mix_8(const struct point_sum *sum, const uint8_t *restrict r, const uint8_t *restrict g,
-                         const uint8_t *restrict b, const uint8_t *restrict a, size_t count, uint8_t *restrict out)
+CLONES(mix_8,
+       (const struct point_sum *sum, const uint8_t *restrict r, const uint8_t *restrict g, const uint8_t *restrict b,
+        const uint8_t *restrict a, size_t count, uint8_t *restrict out),
+       (sum, r, g, b, a, count, out))
 {
     const struct rounding rounding = sum->rounding;
     const int32_t *w = sum->weights;
@@ -120,9 +122,10 @@ CLONES static void mix_8(const struct point_sum *sum, const uint8_t *restrict r,
 }
 
 /* As mix_8, but the levels have 16 bits. */
-CLONES static void mix_wide_8(const struct point_sum *sum, const uint8_t *restrict r, const uint8_t *restrict g,
-                              const uint8_t *restrict b, const uint8_t *restrict a, size_t count,
-                              uint16_t *restrict levels)
+CLONES(mix_wide_8,
+       (const struct point_sum *sum, const uint8_t *restrict r, const uint8_t *restrict g, const uint8_t *restrict b,
+        const uint8_t *restrict a, size_t count, uint16_t *restrict levels),
+       (sum, r, g, b, a, count, levels))
 {
     const int32_t *w = sum->weights;
     const struct rounding16 rounding = sum->rounding16;
@@ -131,7 +134,8 @@ CLONES static void mix_wide_8(const struct point_sum *sum, const uint8_t *restri
 }
 
 /* Doubles hold the sums, which are below 2^47. */
-CLONES static void mix_16(const struct point_sum *sum, const struct channels *in, size_t count, uint16_t *restrict out)
+CLONES(mix_16, (const struct point_sum *sum, const struct channels *in, size_t count, uint16_t *restrict out),
+       (sum, in, count, out))
 {
     const uint16_t *restrict r = in->row[0], *restrict g = in->row[1], *restrict b = in->row[2];
     const uint16_t *restrict a = in->row[3];

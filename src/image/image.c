@@ -141,13 +141,13 @@ const char *sample_name(enum sample sample)
     return names[sample];
 }
 
-CLONES static void widen_bytes(const uint8_t *restrict in, size_t count, uint16_t *restrict out)
+CLONES(widen_bytes, (const uint8_t *restrict in, size_t count, uint16_t *restrict out), (in, count, out))
 {
     for (size_t i = 0; i < count; i++)
         out[i] = widen_sample(in[i]);
 }
 
-CLONES static void reduce(const uint16_t *restrict in, size_t count, uint8_t *restrict out)
+CLONES(reduce, (const uint16_t *restrict in, size_t count, uint8_t *restrict out), (in, count, out))
 {
     for (size_t i = 0; i < count; i++)
         out[i] = reduce_sample(in[i]);
@@ -203,15 +203,19 @@ int image_composed_channels(int channels, const uint8_t rgb[3])
 }
 
 /* One channel of COUNT pixels: every STEP samples one colour, and ALPHA; every WIDE samples one result. */
-CLONES static void compose8(const uint8_t *restrict colour, const uint8_t *restrict alpha, size_t step, size_t count,
-                            uint8_t ground, uint8_t *restrict out, size_t wide)
+CLONES(compose8,
+       (const uint8_t *restrict colour, const uint8_t *restrict alpha, size_t step, size_t count, uint8_t ground,
+        uint8_t *restrict out, size_t wide),
+       (colour, alpha, step, count, ground, out, wide))
 {
     for (size_t i = 0; i < count; i++)
         out[i * wide] = (uint8_t)compose_sample(colour[i * step], alpha[i * step], ground, 255);
 }
 
-CLONES static void compose16(const uint16_t *restrict colour, const uint16_t *restrict alpha, size_t step, size_t count,
-                             uint16_t ground, uint16_t *restrict out, size_t wide)
+CLONES(compose16,
+       (const uint16_t *restrict colour, const uint16_t *restrict alpha, size_t step, size_t count, uint16_t ground,
+        uint16_t *restrict out, size_t wide),
+       (colour, alpha, step, count, ground, out, wide))
 {
     for (size_t i = 0; i < count; i++)
         out[i * wide] = (uint16_t)compose_sample(colour[i * step], alpha[i * step], ground, 65535);

@@ -103,8 +103,8 @@ static bool has_headroom(const struct image *image, enum alpha alpha, const stru
 }
 
 /* Rows of 3 channels at once, as loops that the compiler can vectorise. */
-CLONES static void split_3(const uint8_t *restrict in, int width, uint8_t *restrict a, uint8_t *restrict b,
-                           uint8_t *restrict c)
+CLONES(split_3, (const uint8_t *restrict in, int width, uint8_t *restrict a, uint8_t *restrict b, uint8_t *restrict c),
+       (in, width, a, b, c))
 {
     for (int x = 0; x < width; x++) {
         a[x] = in[3 * x];
@@ -113,8 +113,10 @@ CLONES static void split_3(const uint8_t *restrict in, int width, uint8_t *restr
     }
 }
 
-CLONES static void merge_3(const uint8_t *restrict a, const uint8_t *restrict b, const uint8_t *restrict c, int width,
-                           uint8_t *restrict out)
+CLONES(merge_3,
+       (const uint8_t *restrict a, const uint8_t *restrict b, const uint8_t *restrict c, int width,
+        uint8_t *restrict out),
+       (a, b, c, width, out))
 {
     for (int x = 0; x < width; x++) {
         out[3 * x] = a[x];
@@ -123,8 +125,10 @@ CLONES static void merge_3(const uint8_t *restrict a, const uint8_t *restrict b,
     }
 }
 
-CLONES static void split_headroom(const uint8_t *restrict in, int width, uint16_t *restrict a, uint16_t *restrict b,
-                                  uint16_t *restrict c, uint16_t *restrict alphas)
+CLONES(split_headroom,
+       (const uint8_t *restrict in, int width, uint16_t *restrict a, uint16_t *restrict b, uint16_t *restrict c,
+        uint16_t *restrict alphas),
+       (in, width, a, b, c, alphas))
 {
     for (int x = 0; x < width; x++) {
         const unsigned alpha = in[4 * x + 3];
