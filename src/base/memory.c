@@ -12,6 +12,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#ifndef M_ARENA_MAX /* musl has no such function: its malloc keeps no block of 128 KiB or more */
+#define mallopt(parameter, value) (void)(value)
+#endif
+
 /* glibc's HEAP_MAX_SIZE on 64-bit machines: the largest block of memory, in bytes, that a thread's arena has. */
 enum { HEAP_BYTES = 64 << 20 };
 

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <linux/limits.h> /* the sizes of extended attributes */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
