@@ -17,8 +17,5 @@ bool libarchive_load(struct libarchive *library, struct error *error)
 #define LOAD(name) done = done && (*(void **)&library->name = dlsym(handle, #name)) != NULL;
     LIBARCHIVE_FUNCTIONS(LOAD)
 #undef LOAD
-    if (!done && errno == ENOMEM)
-        return error_no_memory(error, "%s", file_name);
-    return done || error_set(error, ERROR_WORK, "--tar needs %s, which cannot be loaded: %s; install libarchive",
-                             file_name, dlerror());
+    return done || error_not_loaded(error, "--tar needs", file_name, "install libarchive");
 }

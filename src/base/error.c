@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/error.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,6 +39,17 @@ bool error_no_memory(struct error *error, const char *what, ...)
         text[0] = '\0';
     va_end(arguments);
     return error_set(error, ERROR_MEMORY, "there is not enough memory for %s; close other programs", text);
+}
+
+bool error_not_loaded(struct error *error, const char *need, const char *library, const char *advice)
+{
+    if (errno == ENOMEM)
+        return error_no_memory(error, "%s", library);
+    error_set(error, ERROR_WORK, "%s %s, which cannot be loaded: %s; %s", need, library, dlerror(), advice);
+    if (dlopen(NULL, RTLD_NOW) == NULL)
+        error_set(error, ERROR_WORK, "%s %s, which a static program cannot load; use the program of the wheel, and %s",
+                  need, library, advice);
+    return false;
 }
 
 bool error_may_retry(enum error_code code)

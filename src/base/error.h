@@ -60,6 +60,10 @@ bool error_about(struct error *error, enum error_code code, const char *subject,
 /* Fill ERROR: there is not enough memory for WHAT, such as "an image of 3 x 2 pixels". Returns false. */
 bool error_no_memory(struct error *error, const char *what, ...) ERROR_PRINTF(2, 3);
 
+/* Fill ERROR: dlopen or dlsym has just failed for LIBRARY. NEED says who needs it, with the verb, and ADVICE how to
+ * install it. A static program loads no library: the sentence then names the wheel. Returns false. */
+bool error_not_loaded(struct error *error, const char *need, const char *library, const char *advice);
+
 /* Can a retry of the same request succeed? */
 bool error_may_retry(enum error_code code);
 

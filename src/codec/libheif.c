@@ -81,11 +81,8 @@ static bool load_library(struct libheif *library, struct error *error)
 #define LOAD(name) done = done && (*(void **)&library->name = dlsym(handle, #name)) != NULL;
     LIBHEIF_FUNCTIONS(LOAD)
 #undef LOAD
-    if (!done && errno == ENOMEM)
-        return error_no_memory(error, "%s", file_name);
     if (!done)
-        return error_set(error, ERROR_WORK, "HEIC and AVIF need %s, which cannot be loaded: %s; install libheif",
-                         file_name, dlerror());
+        return error_not_loaded(error, "HEIC and AVIF need", file_name, "install libheif");
     library->heif_init(NULL); /* loads its plug-ins, once */
     return true;
 }

@@ -68,12 +68,8 @@ static bool load(struct littlecms *library, struct error *error)
 #define LOAD(name) done = done && (*(void **)&library->name = dlsym(handle, #name)) != NULL;
     FUNCTIONS(LOAD)
 #undef LOAD
-    if (!done && errno == ENOMEM)
-        return error_no_memory(error, "%s", file_name);
-    return done || error_set(error, ERROR_WORK,
-                             "has a profile of tables, which needs %s, and that cannot be loaded: %s; install "
-                             "littleCMS, or leave to-srgb out",
-                             file_name, dlerror());
+    return done || error_not_loaded(error, "has a profile of tables, and needs", file_name,
+                                    "install littleCMS, or leave to-srgb out");
 }
 
 /* The message of an error is not kept: it names what a table lacks, and says nothing to a reader. */
