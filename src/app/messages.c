@@ -155,7 +155,8 @@ void end_if_unread(void)
 
 int flush_output(int status)
 {
-    const bool failed = ferror(stdout) != 0;
+    const bool failed = ferror(stdout) != 0; /* stdio does not keep the reason */
+    errno = failed ? EIO : 0;
     if (fflush(stdout) == 0 && !failed)
         return status;
     end_if_unread();
