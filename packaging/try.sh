@@ -5,6 +5,7 @@
 # gpuconv's:
 #
 #     packaging/try.sh FOLDER ROOT...     such as bullseye bookworm trixie focal jammy bionic
+#     packaging/try.sh FOLDER musl        those of musl, in a root of busybox and musl, which has no glibc
 #
 # It runs as root and needs debootstrap. The roots are made in FOLDER/roots, unless they are there. The wheel is
 # installed in a new environment with NumPy, whose wheel this machine's pip downloads. Where Python is older than 3.10,
@@ -16,6 +17,29 @@ work=/tmp sudo=
 folder=$(realpath "$1")
 shift
 wheel=$(basename "$folder"/gpuconv-*manylinux*_x86_64.whl)
+
+# No Python there, so the wheel's program stands for its package: both take their code from the library. One program is
+# static and works without /proc; threads, locales and a missing library are as with glibc.
+try_musl() {
+    local root=$folder/roots/musl
+    rm -rf "$root" "$root.apt"
+    foreign_apt amd64 bookworm "$root.apt"
+    (cd "$root.apt/archives" && $foreign download busybox-static musl)
+    unpack_packages "$root.apt" "$root"
+    mkdir "$root/srv" "$root/tmp"
+    tar -xf "$folder"/gpuconv-*-linux-x86_64-static.tar.zst -C "$root/srv" --strip-components=1
+    python3 -m zipfile -e "$folder"/gpuconv-*musllinux*_x86_64.whl "$root/srv/wheel"
+    chmod +x "$root/srv/wheel/gpuconv/gpuconv"
+    cp samples/cat.png "$root/srv/photo.png"
+    cp samples/cat.png samples/rocket.jpg packaging/blur.digest "$root/srv"
+    chroot "$root" /bin/busybox env -i LC_ALL=xx_YY.UTF-8 LD_LIBRARY_PATH=/srv/wheel/gpuconv /bin/busybox sh -e -c '
+        cd /srv && ./gpuconv blur photo.png blurred.png && ./gpuconv --version && ./gpuconv --check blur.digest --filter blur --backend cpu
+        ./gpuconv -q -j 4 --threads 8 median,gaussian:9,resize:50% photo.png cat.png rocket.jpg -o out
+        wheel/gpuconv/gpuconv blur photo.png again.png && busybox cmp blurred.png again.png
+        ./gpuconv --conformance | busybox tail -n 1
+        ! ./gpuconv --tar -q blur photo.png - 2>refused && busybox grep "which a static program cannot load" refused'
+    ! "$root/srv/gpuconv" --digest samples/cat.png 2>&1 >/dev/full | grep temporarily # which is not the reason
+}
 
 new_root() { # new_root RELEASE FOLDER
     case $1 in
@@ -59,6 +83,7 @@ refused() { # the wheel is for other Pythons, or for another C library, and pip 
 }
 
 for release; do
+    [ "$release" != musl ] || { try_musl; continue; }
     root=$folder/roots/$release
     [ -d "$root" ] || { mkdir -p "$folder/roots" && new_root "$release" "$root"; }
     cp "$folder/$wheel" "$folder"/gpuconv-*-linux-x86_64.tar.zst samples/cat.png packaging/blur.digest "$root/srv"
