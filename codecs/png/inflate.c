@@ -19,6 +19,7 @@
 #include "base/clones.h"
 #include "base/inline.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <string.h>
 
@@ -399,13 +400,17 @@ INLINE void put_literals(uint8_t **at, uint64_t entry, bool wide)
     *at += literals_of(entry) * (wide ? 2 : 1);
 }
 
+/* A table's index is a multiple of the bytes of an entry: some processors need one cycle more to multiply it. So the
+ * next bit of the stream is this bit of a buffer, and the bits below are worthless. */
+enum { BUFFER_FIRST = 3 };
+
 /* The next bits of the stream. Those above the available ones are the stream's, too, or 0. */
 struct bits {
     const uint8_t *in;          /* what comes after the available bits */
     uint64_t buffer, available; /* the lowest 6 bits are how many are available; the others are worthless */
 };
 
-/* Make at least 56 bits available. */
+/* Make at least 56 bits available, and 53 of them are the stream's. */
 INLINE void refill_bits(struct bits *bits)
 {
     bits->buffer |= little64(bits->in) << (bits->available & 63);
@@ -422,13 +427,17 @@ INLINE void drop(struct bits *bits, uint64_t entry)
 
 INLINE uint64_t look_up_symbol(const struct bits *bits, const uint64_t *table)
 {
-    return table[bits->buffer & ((1 << INFLATE_LITERAL_BITS) - 1)];
+    const uint8_t *bytes = (const uint8_t *)table;
+    uint64_t entry;
+    static_assert(sizeof entry == 1 << BUFFER_FIRST, "an index is as far from the lowest bit");
+    memcpy(&entry, bytes + (bits->buffer & ((1 << INFLATE_LITERAL_BITS) - 1) << BUFFER_FIRST), sizeof entry);
+    return entry;
 }
 
 /* Drop the bits of ENTRY. Returns what its extra bits add to its value. */
 INLINE size_t take_extra(struct bits *bits, uint64_t entry)
 {
-    const uint64_t taken = bits->buffer & (((uint64_t)1 << (entry & 63)) - 1);
+    const uint64_t taken = bits->buffer >> BUFFER_FIRST & (((uint64_t)1 << (entry & 63)) - 1);
     drop(bits, entry);
     return taken >> (entry >> ENTRY_EXTRA & 63);
 }
@@ -451,13 +460,13 @@ INLINE void decode_output(struct inflate_decoder *decoder, const uint8_t *input,
     const uint8_t *in_end = input + size - READ;
     uint8_t *at = out + output->at * unit, *end = out + output->end * unit;
     const uint64_t *table = decoder->literals;
-    struct bits bits = {.in = input + (decoder->bit / 8 - first)};
+    struct bits bits = {.in = input + (decoder->bit / 8 - first), .available = BUFFER_FIRST};
     refill_bits(&bits);
     drop(&bits, decoder->bit % 8);
     uint64_t entry = look_up_symbol(&bits, table);
     while (bits.in <= in_end && at < end) {
-        /* 56 bits are enough for an entry of literals, one with a length, and a distance: 11 + 11 + 5 extra bits, and
-         * 15 + 13. After a second refill, they are enough for a length whose code has 15 bits, too. */
+        /* 53 bits are enough for an entry of literals, a length whose code has 15 bits, and the next index: 11 + 15 + 5
+         * extra bits + 11. After the second refill, they are enough for a distance and an index: 15 + 13 + 11. */
         refill_bits(&bits);
         if (coded_value(entry) == 0) {
             entry = take_literals(&bits, entry, table, &at, wide);
@@ -468,9 +477,8 @@ INLINE void decode_output(struct inflate_decoder *decoder, const uint8_t *input,
         }
         if (__builtin_expect(coded_value(entry) >= END_ENTRY,
                              0)) { /* or gcc puts what follows elsewhere, and 5% are lost */
-            refill_bits(&bits);
             if (coded_value(entry) == NO_ENTRY)
-                entry = long_symbol_entry(&decoder->literal_code, bits.buffer);
+                entry = long_symbol_entry(&decoder->literal_code, bits.buffer >> BUFFER_FIRST);
             if (coded_value(entry) >= END_ENTRY) {
                 drop(&bits, entry);
                 decoder->state = coded_value(entry) == NO_ENTRY ? INFLATE_DAMAGED
@@ -485,9 +493,11 @@ INLINE void decode_output(struct inflate_decoder *decoder, const uint8_t *input,
         }
         put_literals(&at, entry, wide);
         const size_t length = coded_value(entry) + take_extra(&bits, entry);
-        uint32_t distance_entry = decoder->distances[bits.buffer & ((1 << INFLATE_DISTANCE_BITS) - 1)];
+        const uint64_t next = bits.buffer >> BUFFER_FIRST;
+        uint32_t distance_entry = decoder->distances[next & ((1 << INFLATE_DISTANCE_BITS) - 1)];
+        refill_bits(&bits);
         if (distance_entry == 0)
-            distance_entry = long_distance_entry(&decoder->distance_code, bits.buffer);
+            distance_entry = long_distance_entry(&decoder->distance_code, bits.buffer >> BUFFER_FIRST);
         const size_t distance = (distance_entry >> ENTRY_VALUE) + take_extra(&bits, distance_entry);
         if (distance == 0 || (!wide && distance > (size_t)(at - out) + output->known)) {
             decoder->state = INFLATE_DAMAGED;
@@ -497,7 +507,7 @@ INLINE void decode_output(struct inflate_decoder *decoder, const uint8_t *input,
         repeat_bytes(at, distance * unit, length * unit);
         at += length * unit;
     }
-    decoder->bit = 8 * (uint64_t)((size_t)(bits.in - input) + first) - (bits.available & 63);
+    decoder->bit = 8 * (uint64_t)((size_t)(bits.in - input) + first) - (bits.available & 63) + BUFFER_FIRST;
     output->at = (size_t)(at - out) / unit;
 }
 
