@@ -8,7 +8,7 @@
 
 enum {
     INPUT = 1 << 15,  /* bytes of the stream that are read at once */
-    OUTPUT = 1 << 17, /* bytes that are inflated at once */
+    OUTPUT = 1 << 16, /* bytes that are inflated at once */
 };
 
 struct inflate_stream {
@@ -47,31 +47,39 @@ struct inflate_stream *inflate_stream_open(inflate_read *read, void *context)
     return stream;
 }
 
-/* Inflate the next bytes. Returns false if there are none. */
-static bool inflate_more(struct inflate_stream *stream)
+/* Inflate the next SIZE bytes, and up to INFLATE_SPARE more, to OUT, after the window. Returns their number. */
+static size_t inflate_more(struct inflate_stream *stream, uint8_t *out, size_t size)
 {
     struct inflate_decoder *decoder = &stream->decoder;
-    uint8_t *window = stream->output, *bytes = window + DEFLATE_WINDOW;
-    if (stream->end > 0)
-        memmove(window, window + stream->end, DEFLATE_WINDOW);
-    stream->known = stream->known + stream->end < DEFLATE_WINDOW ? stream->known + stream->end : DEFLATE_WINDOW;
-    struct inflate_output output = {.end = OUTPUT, .known = stream->known};
-    while (decoder->state < INFLATE_END && output.at < OUTPUT) {
-        inflate_bytes(decoder, bytes, &output, UINT64_MAX);
-        if (decoder->has_more && output.at < OUTPUT)
+    struct inflate_output output = {.end = size, .known = stream->known};
+    while (decoder->state < INFLATE_END && output.at < size) {
+        inflate_bytes(decoder, out, &output, UINT64_MAX);
+        if (decoder->has_more && output.at < size)
             read_more_input(stream);
     }
-    stream->begin = 0;
-    stream->end = output.at;
-    return output.at > 0;
+    stream->known = stream->known + output.at < DEFLATE_WINDOW ? stream->known + output.at : DEFLATE_WINDOW;
+    return output.at;
 }
 
 size_t inflate_stream_next(struct inflate_stream *stream, uint8_t *out, size_t size)
 {
+    uint8_t *window = stream->output, *bytes = window + DEFLATE_WINDOW;
     size_t done = 0;
-    while (done < size && (stream->begin < stream->end || inflate_more(stream))) {
+    while (done < size) {
+        if (stream->begin == stream->end && done >= DEFLATE_WINDOW && size - done > OUTPUT) {
+            done += inflate_more(stream, out + done, size - done - INFLATE_SPARE); /* OUT has the window, too */
+            memcpy(window, out + done - DEFLATE_WINDOW, DEFLATE_WINDOW);
+            stream->begin = stream->end = 0;
+        }
+        if (stream->begin == stream->end) {
+            memmove(window, window + stream->end, DEFLATE_WINDOW);
+            stream->begin = 0;
+            stream->end = inflate_more(stream, bytes, OUTPUT);
+            if (stream->end == 0)
+                break;
+        }
         const size_t left = stream->end - stream->begin, some = size - done < left ? size - done : left;
-        memcpy(out + done, stream->output + DEFLATE_WINDOW + stream->begin, some);
+        memcpy(out + done, bytes + stream->begin, some);
         stream->begin += some;
         done += some;
     }

@@ -311,7 +311,7 @@ static size_t read_piece(void *context, uint8_t *out, size_t size)
 static void test_a_stream_comes_in_pieces(void **state)
 {
     uint8_t *bytes = malloc(CAPACITY + INFLATE_SPARE), *stream = malloc(PACKED_MAX + 4),
-            *out = malloc(CAPACITY + INFLATE_SPARE), *again = malloc(CAPACITY);
+            *out = malloc(CAPACITY + INFLATE_SPARE), *again = malloc(CAPACITY + INFLATE_SPARE);
     (void)state;
     for (uint32_t i = 0; i < 60; i++) {
         static const uint8_t mark[4] = {1, 2, 3, 4};
@@ -331,8 +331,12 @@ static void test_a_stream_comes_in_pieces(void **state)
         struct inflate_stream *reader = inflate_stream_open(read_piece, &pieces);
         assert_non_null(reader);
         for (size_t some = 1; some > 0; count += some) {
+            static const uint8_t guard[INFLATE_SPARE] = {0};
             const size_t wanted = 1 + below(&seed, 300000), left = CAPACITY - count;
+            uint8_t *const end_of_part = again + count + (wanted < left ? wanted : left);
+            memset(end_of_part, 0, sizeof guard);
             some = inflate_stream_next(reader, again + count, wanted < left ? wanted : left);
+            assert_memory_equal(end_of_part, guard, sizeof guard); /* no byte more is written */
         }
         assert_true(inflate_stream_end(reader, after, 0) == (end > 0));
         assert_true(inflate_stream_end(reader, after, sizeof after) == (end == size || (end > 0 && end + 4 <= size)));
