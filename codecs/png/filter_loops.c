@@ -35,31 +35,37 @@ INLINE void add_differences(ints sums[PNG_FILTERS], uchars row, uchars left, uch
     }
 }
 
-/* Bytes of a row and of its neighbours, with zeros from COUNT on. */
-struct rest {
+/* A vector of a row and of its neighbours. */
+struct part {
     uint8_t row[VECTOR], left[VECTOR], above[VECTOR], corner[VECTOR];
 };
 
-static struct rest load_rest(const uint8_t *row, const uint8_t *above, size_t count, size_t pixel)
+/* The COUNT bytes from AT on, at most a vector, with zeros after them and for neighbours outside of the picture. */
+static struct part load_part(const uint8_t *row, const uint8_t *above, size_t at, size_t count, size_t pixel)
 {
-    struct rest rest = {{0}, {0}, {0}, {0}};
-    memcpy(rest.row, row, count);
-    memcpy(rest.left, row - pixel, count);
-    memcpy(rest.above, above, count);
-    memcpy(rest.corner, above - pixel, count);
-    return rest;
+    struct part part = {{0}, {0}, {0}, {0}};
+    const size_t outside = at > 0 ? 0 : pixel < count ? pixel : count;
+    memcpy(part.row, row + at, count);
+    memcpy(part.above, above + at, count);
+    memcpy(part.left + outside, row + at + outside - pixel, count - outside);
+    memcpy(part.corner + outside, above + at + outside - pixel, count - outside);
+    return part;
 }
 
 INLINE void filter_row(int filter, const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *out)
 {
-    size_t i = 0;
-    for (; i + VECTOR <= size; i += VECTOR)
-        store(out + i, (ints)filter_vector(filter, load_uchars(row + i), load_uchars(row + i - pixel),
-                                           load_uchars(above + i), load_uchars(above + i - pixel)));
-    const struct rest rest = load_rest(row + i, above + i, size - i, pixel);
-    const uchars last = filter_vector(filter, load_uchars(rest.row), load_uchars(rest.left), load_uchars(rest.above),
-                                      load_uchars(rest.corner));
-    memcpy(out + i, &last, size - i);
+    for (size_t i = 0, count; i < size; i += count) {
+        count = size - i < VECTOR ? size - i : VECTOR;
+        if (i > 0 && count == VECTOR) {
+            store(out + i, (ints)filter_vector(filter, load_uchars(row + i), load_uchars(row + i - pixel),
+                                               load_uchars(above + i), load_uchars(above + i - pixel)));
+            continue;
+        }
+        const struct part part = load_part(row, above, i, count, pixel);
+        const uchars filtered = filter_vector(filter, load_uchars(part.row), load_uchars(part.left),
+                                              load_uchars(part.above), load_uchars(part.corner));
+        memcpy(out + i, &filtered, count);
+    }
 }
 
 void IN_SET(png_filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, bool is_fast,
@@ -69,17 +75,23 @@ void IN_SET(png_filter)(const uint8_t *row, const uint8_t *above, size_t size, s
 {
     ints sums[PNG_FILTERS] = {{0}};
     uint32_t totals[PNG_FILTERS] = {0};
-    size_t i = 0;
-    while (i + VECTOR <= size) {
-        add_differences(sums, load_uchars(row + i), load_uchars(row + i - pixel), load_uchars(above + i),
-                        load_uchars(above + i - pixel));
-        i += VECTOR;
-        i += is_fast && i % PNG_FAST_BYTES == 0 ? 3 * PNG_FAST_BYTES : 0;
+    if (!is_fast && memcmp(row, above, size) == 0) { /* Up leaves zeros; None and Sub do so for a row of zeros only */
+        out[0] = row[0] == 0 && memcmp(row, row + 1, size - 1) == 0 ? PNG_NONE : PNG_UP;
+        memset(out + 1, 0, size);
+        return;
     }
-    i = i < size ? i : size;
-    const struct rest rest = load_rest(row + i, above + i, size - i, pixel);
-    add_differences(sums, load_uchars(rest.row), load_uchars(rest.left), load_uchars(rest.above),
-                    load_uchars(rest.corner));
+    for (size_t i = 0; i < size; i += is_fast && i % PNG_FAST_BYTES == 0 ? 3 * PNG_FAST_BYTES : 0) {
+        const size_t count = size - i < VECTOR ? size - i : VECTOR;
+        if (i > 0 && count == VECTOR) {
+            add_differences(sums, load_uchars(row + i), load_uchars(row + i - pixel), load_uchars(above + i),
+                            load_uchars(above + i - pixel));
+        } else {
+            const struct part part = load_part(row, above, i, count, pixel);
+            add_differences(sums, load_uchars(part.row), load_uchars(part.left), load_uchars(part.above),
+                            load_uchars(part.corner));
+        }
+        i += VECTOR;
+    }
     int best = PNG_NONE;
     for (int filter = PNG_NONE; filter < PNG_FILTERS; filter++) {
         for (int l = 0; l < LANES; l++)

@@ -131,7 +131,7 @@ size_t deflate_store(const uint8_t *bytes, size_t size, bool last, uint8_t *out)
  * A filter replaces a row by its difference from a prediction, which compresses better. These functions know only rows
  * of bytes. */
 
-/* Bytes of the largest pixel: four samples of 16 bits. A row that is filtered has as many zeros before it. */
+/* Bytes of the largest pixel: four samples of 16 bits. */
 enum { PNG_PIXEL_MAX = 8 };
 
 /* The numbers of the filters. */
@@ -148,8 +148,8 @@ enum { PNG_ROWS = 8 }; /* that are undone at once, which is faster than one by o
 
 /* Filter ROW with the filter whose sum of magnitudes of differences is smallest; each counts at most
  * PNG_DIFFERENCE_MAX. The first of several such filters is taken. ABOVE is the row above, or zeros for the first row.
- * Both rows have SIZE bytes. Before each are PNG_PIXEL_MAX zeros. Write the filter's number and the filtered row to
- * OUT, 1 + SIZE bytes. A pixel has PIXEL bytes. WORKSPACE has the loops of the instruction set. */
+ * Both rows have SIZE bytes. Write the filter's number and the filtered row to OUT, 1 + SIZE bytes. A pixel has PIXEL
+ * bytes. WORKSPACE has the loops of the instruction set. */
 void png_filter(const struct deflate_workspace *workspace, const uint8_t *row, const uint8_t *above, size_t size,
                 size_t pixel, uint8_t *out);
 

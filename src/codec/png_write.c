@@ -35,7 +35,7 @@ struct band {
 /* The state of a thread. */
 struct thread_state {
     struct deflate_workspace *workspace;
-    uint8_t *rows[2]; /* each has zeros before it */
+    uint8_t *rows[2];
     uint8_t *filtered;
 };
 
@@ -77,18 +77,16 @@ static void thread_state_free(struct thread_state *state)
 
 static struct thread_state *thread_state_new(const struct encoding *encoding)
 {
-    const size_t padded = encoding->row_bytes + PNG_PIXEL_MAX;
-    const size_t filtered = encoding->filtered != NULL ? 0 : band_bytes(encoding);
-    struct thread_state *state = malloc(sizeof *state + 2 * padded + filtered);
+    const size_t row = encoding->row_bytes, filtered = encoding->filtered != NULL ? 0 : band_bytes(encoding);
+    struct thread_state *state = malloc(sizeof *state + 2 * row + filtered);
     if (state == NULL)
         return NULL;
     uint8_t *bytes = (uint8_t *)(state + 1);
     *state = (struct thread_state){
         .workspace = deflate_workspace_new(encoding->level == CODEC_COMPRESSION_FAST),
-        .rows = {bytes + PNG_PIXEL_MAX, bytes + padded + PNG_PIXEL_MAX},
-        .filtered = bytes + 2 * padded,
+        .rows = {bytes, bytes + row},
+        .filtered = bytes + 2 * row,
     };
-    memset(bytes, 0, 2 * padded);
     if (state->workspace == NULL) {
         free(state);
         return NULL;
@@ -96,13 +94,13 @@ static struct thread_state *thread_state_new(const struct encoding *encoding)
     return state;
 }
 
-/* Copy a row of samples, in PNG's byte order. */
-static void copy_row(const struct encoding *encoding, const uint8_t *samples, uint8_t *out)
+/* A row of samples in PNG's byte order: the samples, or a copy in SCRATCH_ROW. */
+static const uint8_t *order_row(const struct encoding *encoding, const uint8_t *samples, uint8_t *scratch_row)
 {
     if (image_sample_bytes(&encoding->shape) == 1)
-        memcpy(out, samples, encoding->row_bytes);
-    else
-        bytes_swap_big16(samples, encoding->row_bytes / 2, out);
+        return samples;
+    bytes_swap_big16(samples, encoding->row_bytes / 2, scratch_row);
+    return scratch_row;
 }
 
 /* Filter ROWS. If IS_FIRST, no row is above them. Without compression, filters gain nothing and are not used. */
@@ -110,22 +108,20 @@ static void filter_band(const struct encoding *encoding, struct thread_state *st
                         const struct image *rows, uint8_t *out)
 {
     const size_t size = encoding->row_bytes;
-    uint8_t *above = state->rows[0], *row = state->rows[1];
-    if (is_first || encoding->level == 0)
-        memset(above, 0, size);
+    const uint8_t *above = state->rows[1];
+    if (is_first)
+        memset(state->rows[1], 0, size);
     else
-        copy_row(encoding, rows->samples - size, above);
+        above = order_row(encoding, rows->samples - size, state->rows[1]);
     for (int y = 0; y < rows->height; y++, out += size + 1) {
+        const uint8_t *row = order_row(encoding, image_row(rows, y), state->rows[y % 2]);
         if (encoding->level == 0) {
             out[0] = 0;
-            copy_row(encoding, image_row(rows, y), out + 1);
-            continue;
+            memcpy(out + 1, row, size);
+        } else {
+            png_filter(state->workspace, row, above, size, encoding->pixel, out);
         }
-        uint8_t *next = above;
-        copy_row(encoding, image_row(rows, y), row);
-        png_filter(state->workspace, row, above, size, encoding->pixel, out);
         above = row;
-        row = next;
     }
 }
 
@@ -276,7 +272,7 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
     const size_t row = image_pixel_bytes(shape) * (size_t)shape->width + 1, rows = row * (size_t)shape->height;
     const size_t max = row < PNG_BAND_BYTES ? PNG_BAND_BYTES : row, band = rows < max ? rows : max;
     const size_t extra = settings->compression == CODEC_COMPRESSION_FAST ? DEFLATE_FAST_EXTRA : 0;
-    const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + OTHER + extra;
+    const size_t thread = 2 * band + 2 * row + OTHER + extra;
     const size_t threads = (size_t)thread_pool_threads(settings->pool);
     const size_t bands = (rows - 1) / max + 1, used = threads < bands ? threads : bands;
     return (settings->compression >= LIBDEFLATE_LEVEL ? 2 * rows + LIBDEFLATE : 0) + used * thread;
