@@ -5,7 +5,7 @@
 #include "png/png.h"
 
 #include "base/clones.h"
-#include "base/inline.h"
+#include "base/vector/types.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -22,11 +22,11 @@
  * undone at once: while row 0 is at pixel i, row k is at pixel i - k, and the pixel above it was made just before. A
  * pixel is a cell of 4 or 8 bytes, which it may fill in part. The cells of all rows are the lanes of two vectors. */
 
-typedef uint8_t lanes __attribute__((vector_size(16)));
-typedef uint32_t cells4 __attribute__((vector_size(16)));
-typedef uint64_t cells8 __attribute__((vector_size(16)));
+typedef uint8_t lanes __attribute__((vector_size(QUAD)));
+typedef uint32_t cells4 __attribute__((vector_size(QUAD)));
+typedef uint64_t cells8 __attribute__((vector_size(QUAD)));
 
-enum { VECTORS = 2, LANES = 16 };
+enum { VECTORS = 2 };
 
 #ifdef __SSE2__
 #define MIN(a, b) ((lanes)_mm_min_epu8((__m128i)(a), (__m128i)(b)))
@@ -92,7 +92,7 @@ INLINE void store_cell(uint8_t *to, uint64_t value, size_t cell, size_t size)
  * before its first pixel. The next steps write the bytes of a cell after the pixel again. */
 INLINE void step(struct wave *wave, size_t at, size_t cell, bool whole)
 {
-    const size_t rows = VECTORS * LANES / cell, pixel = wave->pixel;
+    const size_t rows = VECTORS * QUAD / cell, pixel = wave->pixel;
     uint64_t in[PNG_ROWS] = {0}, above = 0;
     lanes up[VECTORS], raw[VECTORS];
     for (size_t k = 0; k < rows; k++)
@@ -101,15 +101,13 @@ INLINE void step(struct wave *wave, size_t at, size_t cell, bool whole)
     if (whole || at < wave->size)
         above = load_cell(wave->above + at, cell, whole ? cell : pixel);
     if (cell == 4) {
-        const cells4 first = (cells4)wave->left[0], last = (cells4)wave->left[1];
-        up[0] = (lanes)(cells4){(uint32_t)above, first[0], first[1], first[2]};
-        up[1] = (lanes)(cells4){first[3], last[0], last[1], last[2]};
+        up[0] = (lanes)CHOOSE(cells4, (cells4){(uint32_t)above}, wave->left[0], 0, 4, 5, 6);
+        up[1] = (lanes)CHOOSE(cells4, wave->left[0], wave->left[1], 3, 4, 5, 6);
         raw[0] = (lanes)(cells4){(uint32_t)in[0], (uint32_t)in[1], (uint32_t)in[2], (uint32_t)in[3]};
         raw[1] = (lanes)(cells4){(uint32_t)in[4], (uint32_t)in[5], (uint32_t)in[6], (uint32_t)in[7]};
     } else {
-        const cells8 first = (cells8)wave->left[0], last = (cells8)wave->left[1];
-        up[0] = (lanes)(cells8){above, first[0]};
-        up[1] = (lanes)(cells8){first[1], last[0]};
+        up[0] = (lanes)CHOOSE(cells8, (cells8){above}, wave->left[0], 0, 2);
+        up[1] = (lanes)CHOOSE(cells8, wave->left[0], wave->left[1], 1, 2);
         raw[0] = (lanes)(cells8){in[0], in[1]};
         raw[1] = (lanes)(cells8){in[2], in[3]};
     }
@@ -123,7 +121,7 @@ INLINE void step(struct wave *wave, size_t at, size_t cell, bool whole)
         wave->corner[v] = up[v];
     }
     for (size_t k = 0; k < rows; k++) {
-        const lanes *produced = &wave->left[k * cell / LANES];
+        const lanes *produced = &wave->left[k * cell / QUAD];
         const uint64_t value = cell == 4 ? ((const cells4)*produced)[k % 4] : ((const cells8)*produced)[k % 2];
         if (whole || (at >= k * pixel && at - k * pixel < wave->size))
             store_cell(wave->out[k] + (at - k * pixel), value, cell, whole ? cell : pixel);
@@ -133,7 +131,7 @@ INLINE void step(struct wave *wave, size_t at, size_t cell, bool whole)
 INLINE void run_wave(const struct wave *from, size_t cell)
 {
     struct wave wave = *from; /* in registers */
-    const size_t behind = (VECTORS * LANES / cell - 1) * wave.pixel;
+    const size_t behind = (VECTORS * QUAD / cell - 1) * wave.pixel;
     size_t at = 0;
     for (; at < behind && at < wave.size + behind; at += wave.pixel)
         step(&wave, at, cell, false);
@@ -153,16 +151,16 @@ CLONES(undo_rows,
     struct wave wave = {.above = above + first, .size = columns->last - first, .pixel = pixel};
     if (first > 0)
         memcpy(wave.corner, above + first - pixel, pixel);
-    for (size_t k = 0; k < VECTORS * LANES / cell; k++) {
+    for (size_t k = 0; k < VECTORS * QUAD / cell; k++) {
         const size_t row = k < count ? k : count - 1;
         const uint8_t *from = raw + row * (columns->size + 1);
-        uint8_t bytes[4][LANES];
-        struct neighbours *use = &wave.use[k * cell / LANES];
+        uint8_t bytes[4][QUAD];
+        struct neighbours *use = &wave.use[k * cell / QUAD];
         memcpy(bytes, use, sizeof bytes);
-        memset(&bytes[0][k * cell % LANES], from[0] == PNG_SUB || from[0] == PNG_PAETH ? 255 : 0, cell);
-        memset(&bytes[1][k * cell % LANES], from[0] == PNG_UP || from[0] == PNG_PAETH ? 255 : 0, cell);
-        memset(&bytes[2][k * cell % LANES], from[0] == PNG_PAETH ? 255 : 0, cell);
-        memset(&bytes[3][k * cell % LANES], from[0] == PNG_AVERAGE ? 255 : 0, cell);
+        memset(&bytes[0][k * cell % QUAD], from[0] == PNG_SUB || from[0] == PNG_PAETH ? 255 : 0, cell);
+        memset(&bytes[1][k * cell % QUAD], from[0] == PNG_UP || from[0] == PNG_PAETH ? 255 : 0, cell);
+        memset(&bytes[2][k * cell % QUAD], from[0] == PNG_PAETH ? 255 : 0, cell);
+        memset(&bytes[3][k * cell % QUAD], from[0] == PNG_AVERAGE ? 255 : 0, cell);
         memcpy(use, bytes, sizeof bytes);
         wave.in[k] = from + 1 + first;
         wave.out[k] = k < count ? out + k * columns->size + first : scratch_row;
@@ -184,6 +182,16 @@ static void undo_sub(const uint8_t *row, const struct png_columns *columns, uint
     size_t i = columns->first;
     if (i > 0)
         memcpy(&left, out + i - pixel, pixel);
+    for (; i + pixel + sizeof next <= size; i += 2 * pixel) { /* two pixels wait for one sum */
+        cell both;
+        memcpy(&next, row + i, sizeof next);
+        memcpy(&both, row + i + pixel, sizeof both);
+        both += next;
+        next += left;
+        memcpy(out + i, &next, sizeof next);
+        left += both;
+        memcpy(out + i + pixel, &left, sizeof left);
+    }
     for (; i + sizeof next <= size; i += pixel) {
         memcpy(&next, row + i, sizeof next);
         left += next;
@@ -203,6 +211,15 @@ CLONES(undo_up, (const uint8_t *restrict row, const uint8_t *restrict above, siz
         out[i] = (uint8_t)(row[i] + above[i]);
 }
 
+/* The number of rows up to the last one of ROWS rows at RAW with Average or Paeth. Other rows are faster alone. */
+static size_t slow_rows(const uint8_t *raw, size_t rows, size_t size)
+{
+    size_t count = 1;
+    for (size_t k = 1; k < rows; k++)
+        count = raw[k * (size + 1)] >= PNG_AVERAGE ? k + 1 : count;
+    return count;
+}
+
 void png_unfilter_columns(const uint8_t *raw, size_t rows, const uint8_t *above, const struct png_columns *columns,
                           uint8_t *out, uint8_t *scratch_row)
 {
@@ -217,7 +234,7 @@ void png_unfilter_columns(const uint8_t *raw, size_t rows, const uint8_t *above,
         else if (raw[0] == PNG_UP)
             undo_up(raw + 1 + first, above + first, count, out + first);
         else
-            undo_rows(raw, done = rows < max ? rows : max, above, columns, out, scratch_row);
+            undo_rows(raw, done = slow_rows(raw, rows < max ? rows : max, size), above, columns, out, scratch_row);
         raw += done * (size + 1);
         out += done * size;
         above = out - size;

@@ -7,12 +7,6 @@
 
 #include "base/vector/types.h"
 
-/* The elements of two vectors of TYPE at some indices: those of B follow those of A. */
-#if defined(__clang__) || __GNUC__ >= 12
-#define CHOOSE(type, a, b, ...) __builtin_shufflevector((type)(a), (type)(b), __VA_ARGS__)
-#else
-#define CHOOSE(type, a, b, ...) __builtin_shuffle((type)(a), (type)(b), (type){__VA_ARGS__})
-#endif
 #define ZIP(name, type, ...)                                                                                           \
     INLINE shorts name(shorts a, shorts b)                                                                             \
     {                                                                                                                  \

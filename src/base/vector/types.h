@@ -36,6 +36,13 @@ typedef float floats __attribute__((vector_size(VECTOR)));
 typedef double doubles __attribute__((vector_size(VECTOR)));
 typedef int32_t loose_ints __attribute__((vector_size(VECTOR), aligned(1), may_alias));
 
+/* The elements of two vectors of TYPE at some indices: those of B follow those of A. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define CHOOSE(type, a, b, ...) __builtin_shufflevector((type)(a), (type)(b), __VA_ARGS__)
+#else
+#define CHOOSE(type, a, b, ...) __builtin_shuffle((type)(a), (type)(b), (type){__VA_ARGS__})
+#endif
+
 INLINE ints load(const void *from)
 {
     return *(const loose_ints *)from;
