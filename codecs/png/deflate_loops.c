@@ -142,6 +142,11 @@ INLINE void mark(struct deflate_workspace *workspace, const uint8_t *block, size
             const uchars here = load_uchars(bytes);
             same[0] |= equal_uchars(here, load_uchars(bytes - 1)) << i;
             same[1] |= equal_uchars(here, load_uchars(bytes - pixel)) << i;
+        }
+        const bool is_run = !is_fast && same[0] == ~0ull; /* samples in runs do not count */
+        for (size_t i = 0; i < DEFLATE_WORD && !is_run; i += VECTOR) {
+            const uint8_t *bytes = block + at + i;
+            const uchars here = load_uchars(bytes);
             if (is_fast)
                 sampled |=
                     equal_uchars(larger_uchars(here + FAST_NEAR / 2, FAST_NEAR - (uchars){0}), here + FAST_NEAR / 2)
@@ -162,20 +167,22 @@ static void choose_hashed(struct deflate_workspace *workspace, const uint8_t *bl
 {
     for (size_t at = 0; at < size; at += DEFLATE_WORD) {
         uint64_t hashed = 0;
+        const bool begins_zero = workspace->same[0][at / DEFLATE_WORD] == ~0ull && block[at] == 0;
         if (at + DEFLATE_WORD + DEFLATE_HASHED > size) {
             for (size_t i = 0; i < DEFLATE_WORD && at + i + DEFLATE_HASHED <= size; i++)
                 hashed |= (uint64_t)deflate_is_hashed(block + at + i) << i;
-        } else {
+        } else if (!begins_zero || little64(block + at + DEFLATE_WORD) != 0) { /* only zeros have none */
             for (size_t i = 0; i < DEFLATE_WORD; i += VECTOR) {
                 const uint8_t *bytes = block + at + i;
-                uchars sum = {0};
+                uchars sum = {0}, mix = {0};
                 for (int k = 0; k < DEFLATE_HASHED; k++) {
                     const uchars value = load_uchars(bytes + k);
+                    mix += k % 2 == 0 ? value : -value; /* modulo 4, 3 is -1 */
                     sum += smaller_uchars(smaller_uchars(value, -value), DEFLATE_DIFFERENCE_MAX - (uchars){0});
                 }
                 const uchars lowest = DEFLATE_DIFFERENCE_MIN - (uchars){0};
                 hashed |= (equal_uchars(smaller_uchars(sum, lowest), lowest) |
-                           equal_uchars(mix_uchars(bytes) & QUARTER_BITS, QUARTER_VALUE - (uchars){0}))
+                           equal_uchars(mix & QUARTER_BITS, QUARTER_VALUE - (uchars){0}))
                           << i;
             }
         }
@@ -293,24 +300,25 @@ static unsigned price_bytes(const struct deflate_workspace *workspace, const uin
 static size_t equal_length(const uint8_t *a, const uint8_t *b, size_t limit)
 {
     size_t length = 0;
-    for (; length + 8 <= limit; length += 8) {
-        const uint64_t difference = little64(a + length) ^ little64(b + length);
-        if (difference != 0)
-            return length + (size_t)__builtin_ctzll(difference) / 8;
+    for (; length + VECTOR <= limit; length += VECTOR) {
+        const uint64_t same = equal_uchars(load_uchars(a + length), load_uchars(b + length));
+        if (same != ~0ull >> (64 - VECTOR))
+            return length + (size_t)__builtin_ctzll(~same);
     }
     while (length < limit && a[length] == b[length])
         length++;
     return length;
 }
 
-/* Set the candidates of some chosen positions: for each, the latest of them with the same hash, if it also has the same
- * bytes and is not too far. No branch depends on the bytes. */
+/* Set the candidates of some chosen positions: for each, the latest of them with the same hash, or a position after the
+ * block. No branch depends on the bytes. */
 static void find_candidates(struct deflate_workspace *workspace, const uint8_t *block, size_t size,
                             const uint64_t *chosen)
 {
-    size_t positions = 0, count = 0;
+    size_t positions = 0;
     for (size_t word = 0; word * DEFLATE_WORD < size; word++) {
         uint64_t left = chosen[word];
+        workspace->first_candidates[word] = (uint16_t)positions;
         const size_t end = positions + (size_t)__builtin_popcountll(left);
         for (; positions < end; positions += DEFLATE_POSITIONS_TOGETHER)
             for (size_t i = 0; i < DEFLATE_POSITIONS_TOGETHER; i++, left &= left - 1)
@@ -318,17 +326,22 @@ static void find_candidates(struct deflate_workspace *workspace, const uint8_t *
                     (uint16_t)(word * DEFLATE_WORD + (size_t)__builtin_ctzll(left | 1ull << 63));
         positions = end;
     }
-    memset(workspace->latest, 0, sizeof workspace->latest);
+    memset(workspace->latest, 255, sizeof workspace->latest);
     for (size_t i = 0; i < positions; i++) {
-        const size_t position = workspace->candidates[i].position;
-        const uint64_t here = little64(block + position);
-        uint16_t *latest = &workspace->latest[deflate_hash(here)];
-        const size_t from = *latest > 0 ? *latest - 1u : position; /* a position that has none counts as its own */
-        workspace->candidates[count] = (struct deflate_candidate){(uint16_t)position, (uint16_t)from};
-        count += (size_t)((little64(block + from) == here) & (position - from <= DEFLATE_WINDOW) & (from != position));
-        *latest = (uint16_t)(position + 1);
+        const uint16_t position = workspace->candidates[i].position;
+        uint16_t *latest = &workspace->latest[deflate_hash(little64(block + position))];
+        workspace->candidates[i].from = *latest;
+        *latest = position;
     }
-    workspace->candidate_count = count;
+    workspace->first_candidates[(size - 1) / DEFLATE_WORD + 1] = (uint16_t)positions;
+    workspace->candidate_count = positions;
+}
+
+/* Is a candidate before its position, but not too far, and has it the same bytes? */
+INLINE bool is_same(const uint8_t *block, struct deflate_candidate candidate)
+{
+    return candidate.position - candidate.from - 1u < DEFLATE_WINDOW &&
+           little64(block + candidate.position) == little64(block + candidate.from);
 }
 
 /* Estimate from the samples whether repetitions save enough. */
@@ -338,6 +351,8 @@ static bool has_repetitions(struct deflate_workspace *workspace, const uint8_t *
     uint64_t saved = 0;
     find_candidates(workspace, block, size, workspace->sampled);
     for (size_t i = 0; i < workspace->candidate_count; i++) {
+        if (!is_same(block, workspace->candidates[i]))
+            continue;
         const size_t at = workspace->candidates[i].position, from = workspace->candidates[i].from;
         const size_t limit = size - at < SAMPLE_LENGTH ? size - at : SAMPLE_LENGTH;
         const size_t length = equal_length(block + at, block + from, limit);
@@ -393,13 +408,16 @@ static void find_sequences(struct deflate_workspace *workspace, const uint8_t *b
     for (size_t run; (run = find_next(workspace->starts, at, size)) < size || i < workspace->candidate_count;) {
         size_t next = 0;
         for (; next == 0 && i < workspace->candidate_count && workspace->candidates[i].position < run; i++)
-            if (workspace->candidates[i].position >= at)
+            if (is_same(block, workspace->candidates[i]))
                 next =
                     try_other(workspace, block, workspace->candidates[i].position, workspace->candidates[i].from, size);
         if (next > 0)
             at = next;
         else if (run < size)
             at = add_run(workspace, run, pixel);
+        if (i < workspace->candidate_count) /* go on with the first candidate from AT on */
+            i = workspace->first_candidates[at / DEFLATE_WORD] +
+                (size_t)__builtin_popcountll(workspace->hashed[at / DEFLATE_WORD] & ~(~0ull << at % DEFLATE_WORD));
     }
     workspace->sequences[workspace->count++] = (struct deflate_sequence){(uint16_t)(size - workspace->literal), 0, 0};
 }

@@ -24,7 +24,7 @@ struct deflate_sequence {
     uint16_t literals, length, distance;
 };
 
-/* A position, and an earlier one that begins with the same bytes. */
+/* A position, and an earlier one whose bytes have the same hash, or UINT16_MAX. */
 struct deflate_candidate {
     uint16_t position, from;
 };
@@ -49,7 +49,8 @@ struct deflate_workspace {
     struct deflate_candidate
         candidates[DEFLATE_BLOCK + DEFLATE_POSITIONS_TOGETHER]; /* in the order of their positions */
     size_t candidate_count;
-    uint16_t latest[1 << DEFLATE_HASH_BITS]; /* 1 + the latest position with that hash, or 0 */
+    uint16_t first_candidates[DEFLATE_WORDS + 1]; /* the number of candidates before each word of `hashed` */
+    uint16_t latest[1 << DEFLATE_HASH_BITS];      /* the latest position with that hash, or UINT16_MAX */
     struct deflate_sequence sequences[DEFLATE_SEQUENCES];
     size_t count, literal; /* sequences; the first byte that no sequence holds */
     uint8_t prices[DEFLATE_LITERALS];
