@@ -17,7 +17,7 @@
  *    sum has two parts, which are joined in doubles: the sums of the samples' high and low bytes or, with two passes,
  *    of the high and low halves of the first pass's sums.
  * 7. Narrow planes become wide ones, and taps that reach far beyond small planes are joined (thin.c).
- * 8. Boxes of few taps do not need planes: their columns are the pixels' samples (cpu_takes_pixels).
+ * 8. Boxes of few taps and the identity do not need planes: their columns are the pixels' samples (cpu_takes_pixels).
  *
  * Threads take the tiles. loops.c is compiled once for each instruction set, and the fastest one that the machine has
  * is chosen at run time (base/vector/instruction_sets.h). */

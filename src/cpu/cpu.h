@@ -74,7 +74,8 @@ bool cpu_widens_planes(const struct filter *filter, bool slides, int width, int 
  * threads: for its taps and for its launches, at most. */
 size_t cpu_resample_need(const struct resample_axis *columns, const struct resample_axis *rows, size_t threads);
 
-/* Does cpu_launch also take planes of WIDTH that are together, of uint8_t? FILTER is then a box of few taps. */
+/* Does cpu_launch also take planes of WIDTH that are together, of uint8_t? FILTER is then a box of few taps, or
+ * the identity. */
 bool cpu_takes_pixels(const struct filter *filter, int width);
 
 /* Does cpu_launch copy planes of WIDTH for FILTER? */

@@ -518,6 +518,8 @@ bool cpu_takes_pixels(const struct filter *filter, int width)
     const struct plan plan = {.filter = filter};
     const int taps = filter->width * filter->height;
     struct pass pass = {.group = 0};
+    if (taps == 1 && filter_is_shift(filter)) /* nothing is done */
+        return width >= BLOCK_MAX && width <= INT_MAX / 8;
     if (width < BLOCK_MAX || width > INT_MAX / 8 || filter->two_pass || !is_window(filter) || filter->taps[0] != 1 ||
         taps * 255 > UINT16_MAX)
         return false;
