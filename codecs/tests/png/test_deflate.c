@@ -238,6 +238,49 @@ static void test_all_instruction_sets_make_the_same_bytes(void **state)
     free(out);
 }
 
+/* The bytes are defined, and digests of an earlier compressor hold them. Bytes are repeated from 32,768 before, the
+ * farthest, and from one byte more. A long run has a value that is rare on the fast level. */
+static void test_the_bytes_stay(void **state)
+{
+    enum { SIZE = 150000 };
+    static const uint32_t digests[2][KINDS][2] = {{{0xf7355203, 0xf7355203},
+                                                   {0x655ee0f9, 0x5feadbc7},
+                                                   {0x199621a5, 0x3438831c},
+                                                   {0x19f85a82, 0x967e3082},
+                                                   {0x391707cd, 0xf278dc96},
+                                                   {0x19a0af2b, 0xcbc6fc89},
+                                                   {0x52d8d6be, 0x75682943}},
+                                                  {{0x4e95fddc, 0x4e95fddc},
+                                                   {0x279f82ec, 0xbd75ecb2},
+                                                   {0x2da31279, 0x06e70429},
+                                                   {0x9c1dc47f, 0x7e15043e},
+                                                   {0xd129b2fb, 0x02736278},
+                                                   {0x226e8244, 0x51e832de},
+                                                   {0x07b3ead7, 0xf70afb87}}};
+    uint8_t *bytes = malloc(SIZE), *out = malloc(deflate_bound(SIZE) + DEFLATE_FAST_EXTRA);
+    (void)state;
+    for (unsigned i = 0; i < 2 * KINDS * 2; i++) {
+        const size_t period = (size_t)DEFLATE_WINDOW + i % 2;
+        struct deflate_workspace *workspace = deflate_workspace_new(i >= 2 * KINDS);
+        assert_non_null(workspace);
+        fill(bytes, SIZE, (enum kind)(i / 2 % KINDS), i);
+        for (size_t at = period; at < SIZE; at += at % 5000 == 0 ? 2500 : 1)
+            bytes[at] = bytes[at - period];
+        for (size_t at = 1024; at + 2100 < SIZE; at += 4096) { /* 3 zeros, the last of many, and 5 bytes */
+            memset(bytes + at, 0, 192);
+            memset(bytes + at + 2044, 77, 20);
+            memset(bytes + at + 2045, 0, 3);
+            memcpy(bytes + at + 2048, bytes + at + 192, 5);
+        }
+        memset(bytes + SIZE - 6000, 200, 5000);
+        const size_t size = deflate_band(workspace, bytes, SIZE, 3, true, out);
+        assert_int_equal(libdeflate_crc32(0, out, size), digests[i / (2 * KINDS)][i / 2 % KINDS][i % 2]);
+        free(workspace);
+    }
+    free(bytes);
+    free(out);
+}
+
 /* A band has as many rows as fit into 512 KiB with a byte in front of each, but at least one and at most all. */
 static void test_bands_have_whole_rows(void **state)
 {
@@ -263,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_sizes_are_close_to_the_entropy),
         cmocka_unit_test(test_the_worst_blocks_of_the_fast_level),
         cmocka_unit_test(test_all_instruction_sets_make_the_same_bytes),
+        cmocka_unit_test(test_the_bytes_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
