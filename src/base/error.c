@@ -9,6 +9,7 @@
 
 #undef error_about /* error.h makes macros of these for static analysers */
 #undef error_no_memory
+#undef error_not_loaded
 
 /* The texts are formatted aside, because an argument may be a part of *ERROR. Only the texts are copied: the struct is
  * large, and errors that carry a reason for --verbose are set in every run. */

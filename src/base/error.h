@@ -81,6 +81,7 @@ enum error_code error_of_errno(int reason, enum error_code lasting, enum error_c
 #ifdef __clang_analyzer__
 #define error_about(...) (error_about(__VA_ARGS__), false)
 #define error_no_memory(...) (error_no_memory(__VA_ARGS__), false)
+#define error_not_loaded(...) (error_not_loaded(__VA_ARGS__), false)
 #endif
 
 /* Set the subject, unless there is one. ERROR may be NULL. */
