@@ -56,7 +56,7 @@ def distance(ours, theirs):
 
 
 def check_pages(test, name, count, largest=0):
-    """Each page is what Pillow shows, in all modes that read a file."""
+    """Each page is what Pillow shows; the first one and the last one are so in all modes that read a file."""
     for page in range(1, count + 1):
         with Image.open(name) as image:
             image.seek(page - 1)
@@ -64,6 +64,8 @@ def check_pages(test, name, count, largest=0):
         number = ["--page", str(page)]
         test.equal(test.run(*number, "identity", name, "out.png"), "", f"{name} {page}: no warning")
         test.check(distance(Image.open("out.png"), expected) <= largest, f"{name} {page}: samples")
+        if 1 < page < count:
+            continue
         whole = read("out.png")
         test.run(*number, "identity", name, "-o", "many", "--format", "png")
         test.check(read(f"many/{name.rpartition('.')[0]}.png") == whole, f"{name} {page}: in a batch")
