@@ -383,8 +383,9 @@ def page_with_exif(number):
     return make
 
 
-def check_joined(test, name, count, *options):
-    """--pages makes a TIFF with the pages that --page reads, for our reader, Pillow and libtiff's programs."""
+def check_joined(test, name, count, *options, again=False):
+    """--pages makes a TIFF with the pages that --page reads, for our reader, Pillow and libtiff's programs. If it is
+    AGAIN the same file, the first page and the last one are enough for the programs."""
     test.equal(test.run("-q", *options, "--pages", "blur", name, "joined.tif"), "", f"{name} {options}: no error")
     shutil.rmtree("split", ignore_errors=True)
     os.mkdir("split")
@@ -398,6 +399,8 @@ def check_joined(test, name, count, *options):
             test.run("-q", *options, "--page", str(page), "blur", name, "page.tif")
             with Image.open("page.tif") as alone:
                 test.check((frame.mode, frame.size, frame.tobytes()) == (alone.mode, alone.size, alone.tobytes()), f"{name} {page}: Pillow")
+            if again and 1 < page < count:
+                continue
             test.run("-q", "identity", f"split/{part}", "a.pam")
             for out, words in ("b.pam", ["joined.tif"]), ("c.pam", ["--page", "1", "page.tif"]):
                 test.run("-q", "--page", str(page), *words[:-1], "identity", words[-1], out)
@@ -414,7 +417,7 @@ def test_joined(test):
         return
     save_tiff("a.tif", [picture(20 + 190 * i, 33 + 150 * (4 - i), mode, i) for i, mode in enumerate(("RGB", "L", "RGBA", "1", "RGB"))])
     for level in "0", "1", "9", "fast":
-        check_joined(test, "a.tif", 5, "--compression", level)
+        check_joined(test, "a.tif", 5, "--compression", level, again=level != "0")
     deep = [page_of({**fields, 258: (3, [16] * count), 277: (3, [count])}, random.Random(count).randbytes(32 * count))
             for count, fields in ((1, {}), (3, {262: (3, [2])}), (4, {262: (3, [2]), 338: (3, [2])}))]
     test.write("deep.tif", link(deep)[0])
