@@ -3,6 +3,7 @@
  * The implementation of device.h, and the functions that only variants need: the device's stream, uploads to constant
  * memory, textures. */
 #include "base/round.h"
+#include "kernels/device/driver.h"
 #include "kernels/shared/conv.cuh"
 
 #include <pthread.h>
@@ -88,6 +89,24 @@ static struct reader {
     cudaEvent_t done; /* the last kernel that reads them has ended */
 } readers[64];
 
+/* Say why the driver cannot run the program, which STATUS says: it is too old, or has no code for the thread's GPU. */
+static bool refuse_driver(cudaError_t status, struct error *error)
+{
+    struct driver driver = {" ", device_driver_version(), CUDART_VERSION, 0, status == cudaErrorUnsupportedPtxVersion};
+    int gpu;
+    cudaDeviceProp properties;
+    FILE *file = fopen("/sys/module/nvidia/version", "re");
+    if (!file || fscanf(file, "%30s", driver.release + 1) != 1)
+        driver.release[0] = '\0';
+    if (file)
+        fclose(file);
+    if (status != cudaErrorInsufficientDriver && cudaGetDevice(&gpu) == cudaSuccess &&
+        cudaGetDeviceProperties(&properties, gpu) == cudaSuccess)
+        driver.capability = 10 * properties.major + properties.minor;
+    cudaGetLastError();
+    return driver_failure(&driver, error);
+}
+
 bool cuda_failure(cudaError_t status, const char *call, struct error *error)
 {
     cudaGetLastError(); /* clear the error, or the next call reports it again */
@@ -96,6 +115,8 @@ bool cuda_failure(cudaError_t status, const char *call, struct error *error)
             error, ERROR_GPU,
             "the GPU does not have enough free memory; close other programs that use it, or give --backend cpu (%s)",
             cudaGetErrorString(status));
+    if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorUnsupportedPtxVersion)
+        return refuse_driver(status, error);
     return error_set(error, ERROR_GPU, "the GPU failed in %.*s: %s; use --backend cpu to run without it",
                      (int)strcspn(call, "("), call, cudaGetErrorString(status));
 }
@@ -134,13 +155,8 @@ bool device_count(int *count, struct error *error)
     *count = 0;
     cudaGetLastError();
     /* Without a driver the runtime answers that the driver is insufficient, as it does for one that is too old. */
-    const int version = device_driver_version();
-    if (status == cudaErrorInsufficientDriver && version > 0)
-        return error_set(error, ERROR_NO_GPU,
-                         "the NVIDIA driver is too old: it supports CUDA %d.%d, and CUDA %d.%d is needed",
-                         version / 1000, version % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-    if (version == 0)
-        return error_set(error, ERROR_NO_GPU, "there is no NVIDIA driver on this machine");
+    if (status == cudaErrorInsufficientDriver || device_driver_version() == 0)
+        return refuse_driver(cudaErrorInsufficientDriver, error);
     if (status == cudaErrorNoDevice || status == cudaSuccess)
         return error_set(error, ERROR_GPU, "the NVIDIA driver finds no GPU");
     return error_set(error, ERROR_GPU, "CUDA could not be initialised: %s", cudaGetErrorString(status));

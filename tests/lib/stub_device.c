@@ -7,12 +7,13 @@
  * CALL is driver, open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, jpeg,
  * png, or any, which counts all of these but driver. Each driver, open and reset appends a line to the file that
  * $GPUCONV_STUB_LOG names. The first open waits, for a minute at most, until the file is there that $GPUCONV_STUB_START
- * names.
+ * names. $GPUCONV_STUB_DRIVER is the newest version of CUDA that the driver supports; below 12000 no GPU can be used.
  *
  * As with CUDA, all streams of a GPU share its constant memory. A stream that prepares a variant before another one has
  * waited for its own variant gets an error, and so does one whose launch finds the taps of another filter there. */
 #include "tests/lib/stub_device.h"
 #include "kernels/device/device.h"
+#include "kernels/device/driver.h"
 #include "kernels/resample/pillow.h"
 #include "variants/table.h"
 
@@ -129,7 +130,10 @@ bool device_count(int *count, struct error *error)
     if (!works(CALL_DRIVER, error))
         return false;
     *count = gpus();
-    return *count > 0 || error_set(error, ERROR_GPU, "there is no NVIDIA driver on this machine");
+    const char *version = getenv("GPUCONV_STUB_DRIVER");
+    const int supported = *count == 0 ? 0 : version != NULL ? atoi(version) : 12000;
+    const struct driver driver = {.release = " 470.82.01", .supported = supported, .built = 12040};
+    return driver.supported >= 12000 || driver_failure(&driver, error);
 }
 
 bool device_describe(int index, struct device_info *info, struct error *error)
