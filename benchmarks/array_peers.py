@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Time the Python package beside its peers on arrays: array_peers.py cpu|gpu [--points | --ranks] [--threads N]
-[--npp FOLDER] [--processors N] [--commit ID] [--json FILE].
+[--npp FOLDER] [--commit ID] [--json FILE].
 
 Each call takes a uint8 array of (2880, 5120, 3), as a program has it, and gives another one. The conversions that a peer
 needs are in its time. Each number is the median of some rounds. On a GPU, a round queues several calls, with other
@@ -13,9 +13,6 @@ With --points, filters change each pixel by itself, and write into an array that
 
 With --ranks, filters put the samples of a window in order. Results of OpenCV, SciPy and CuPy must be gpuconv's, also at
 the border; else the exit status is 1. Each number is the least of 30 rounds, or of those that begin in two seconds.
-
-With --processors, a kernel occupies all multiprocessors of the GPU but N, as if these were the GPU's. Its memory and its
-cache stay as they are. With GPUCONV_MAX_CAPABILITY=75, too, this says how smaller and older GPUs compare.
 
 Needs numpy and the package gpuconv. The peers are optional: OpenCV, SciPy, scikit-image, Pillow and kornia-rs on the
 CPU; CuPy, PyTorch, torchvision, NPP and kornia-rs on a GPU, where CuPy is also the clock."""
@@ -370,34 +367,6 @@ def measure(call, images, expected, finish, is_point, border=BORDER):
     return statistics.median(times), difference
 
 
-class Occupied:
-    """While it lasts, no kernel runs on the GPU's multiprocessors from number LEFT on. Nothing may wait for the device."""
-
-    # Two blocks of 1024 threads fill a multiprocessor. They end by themselves after two minutes.
-    CODE = r"""extern "C" __global__ void occupy(const volatile int *ends, int left)
-    {
-        unsigned number;
-        unsigned long long begin, now;
-        asm("mov.u32 %0, %%smid;" : "=r"(number));
-        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-        do {
-            __nanosleep(10000);
-            asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-        } while (number >= left && *ends == 0 && now - begin < 120000000000);
-    }"""
-
-    def __init__(self, cupy, left):
-        self.ends = cupy.cuda.alloc_pinned_memory(4)
-        self.flag = numpy.frombuffer(self.ends, "int32", 1)
-        self.flag[0] = 0
-        with cupy.cuda.Stream(non_blocking=True):
-            cupy.RawKernel(self.CODE, "occupy")((2 * cupy.cuda.Device().attributes["MultiProcessorCount"],), (1024,),
-                                                (numpy.uint64(self.ends.ptr), numpy.int32(left)))
-
-    def end(self):
-        self.flag[0] = 1
-
-
 def run(options):
     images = [numpy.random.default_rng(seed).integers(0, 256, (HEIGHT, WIDTH, 3), "uint8") for seed in range(IMAGES)]
 
@@ -406,17 +375,11 @@ def run(options):
 
     if options.where == "gpu":
         import cupy
-        finish = cupy.cuda.Stream.null.synchronize if options.processors else cupy.cuda.runtime.deviceSynchronize
+        finish = cupy.cuda.runtime.deviceSynchronize
         images = [cupy.asarray(image) for image in images]
     rows = []
     points = GPU_POINTS if options.where == "gpu" else POINTS
     works, peers = (RANKS, RANK_PEERS) if options.ranks else (points, POINT_PEERS) if options.points else (WORKS, PEERS)
-    occupied = None
-    if options.processors:
-        for call in [peer(work, options) for work in works for peer in peers["gpu"].values()]:
-            if call:
-                call(images[0])  # to allocate memory and to load a kernel waits for the device
-        occupied = Occupied(cupy, options.processors)
     for work in works:
         if options.ranks and images[0].dtype != work.type:
             images = [image.astype(work.type) * 257 for image in images]
@@ -438,15 +401,12 @@ def run(options):
                 row["problem"] = f"{type(error).__name__}: {error}"[:200]
                 print(f"{work.name:12} {name:14} {row['problem']}", flush=True)
             rows.append(row)
-    if occupied:
-        occupied.end()
     return rows
 
 
 def machine(options):
     if options.where == "gpu":
-        return describe_machine(options.commit) | {"processors": options.processors,
-                                                   "capability": os.environ.get("GPUCONV_MAX_CAPABILITY")}
+        return describe_machine(options.commit)
     with open("/proc/cpuinfo", encoding="ascii") as file:
         name = next((line.split(": ")[1].strip() for line in file if line.startswith("model name")), "")
     return {"date": time.strftime("%Y-%m-%d"), "processor": name, "threads": options.threads, "commit": options.commit}
@@ -466,7 +426,6 @@ def main():
     parser.add_argument("--ranks", action="store_true")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--npp")
-    parser.add_argument("--processors", type=int)
     parser.add_argument("--commit", default="")
     parser.add_argument("--json")
     options = parser.parse_args()
