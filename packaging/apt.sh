@@ -8,15 +8,16 @@ debian_mirror() { # its address
     apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Component: main' | head -n 1
 }
 
-# foreign_apt ARCHITECTURE RELEASE FOLDER [KINDS]: set `foreign` to an apt-get of its own, whose state is in FOLDER. It
-# knows the packages of that architecture, and the sources if the KINDS are 'deb deb-src'.
+# foreign_apt ARCHITECTURE RELEASE FOLDER [KINDS [COMPONENT]]: set `foreign` to an apt-get of its own, whose state is in
+# FOLDER. It knows the packages of that architecture, and the sources if the KINDS are 'deb deb-src'. The component is
+# main by default.
 foreign_apt() {
     foreign="apt-get -qq -o APT::Architecture=$1 -o APT::Architectures::=$1 -o Dir::State=$3
         -o Dir::State::status=$3/status -o Dir::Cache=$3 -o Dir::Etc::sourcelist=$3/sources.list -o Dir::Etc::sourceparts=/dev/null"
     mkdir -p "$3/lists/partial" "$3/archives/partial"
     touch "$3/status"
     for kind in ${4-deb}; do
-        echo "$kind [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(debian_mirror) $2 main"
+        echo "$kind [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(debian_mirror) $2 ${5-main}"
     done >"$3/sources.list"
     $foreign update
 }

@@ -15,9 +15,11 @@
 # OPTIMIZATION=0 builds sooner, for tests; OTHER_CODECS=disabled leaves libtiff and libwebp out. After an interruption, the
 # same command goes on where it stopped.
 #
-# With CUDA=enabled, GPU code for $GPU_ARCH is inside, which takes long: machine code for each generation that is used
-# with x86-64, and PTX for 11.0, whose processors are ARM64, and for what comes. Machine code for 11.0 would make the
-# files larger than 15 MB. It is for x86_64 only: nvcc for another processor would need that processor's CUDA.
+# With CUDA=enabled, GPU code for $GPU_ARCH is inside, which takes long: machine code for 7.5 to 9.0, and PTX, which the
+# driver of a later GPU compiles when it is first used. It is for x86_64 only: nvcc for another processor would need that
+# processor's CUDA. nvcc is version 12.4 of Debian 13, whatever is installed, because programs of CUDA 12 run with drivers
+# from 525 on, and those of CUDA 13 from 580 on. Only drivers of CUDA 12.4 or later compile its PTX, and the GPUs that
+# need it have no older driver: that of 10.0 began with CUDA 12.8.
 set -eu
 umask 022
 export LC_ALL=C.UTF-8 SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH-315532800}"
@@ -122,6 +124,24 @@ libraries() {
     unset PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
 }
 
+# nvcc and the CUDA runtime, as a folder that is like the one of NVIDIA's installer. A gigabyte is downloaded, most of it
+# libraries that stay packed.
+cuda() {
+    local root=$work/cuda/root bin=$work/cuda/root/usr/lib/nvidia-cuda-toolkit/bin
+    foreign_apt amd64 trixie "$work/cuda" deb non-free
+    (cd "$work/cuda/archives" && $foreign download nvidia-cuda-toolkit nvidia-cuda-dev)
+    dpkg-deb -x "$work"/cuda/archives/nvidia-cuda-toolkit_*.deb "$root"
+    dpkg-deb --fsys-tarfile "$work"/cuda/archives/nvidia-cuda-dev_*.deb |
+        tar -x -C "$root" --wildcards './usr/include/*' '*/libcudart_static.a'
+    rm -f "$work"/cuda/archives/*.deb "$bin"/{gcc,g++,nvcc.profile} # the first two prefer gcc 13
+    ln -sfn ../x86_64-linux-gnu "$bin/../lib64"
+    cat >"$bin/nvcc.profile" <<END
+NVVMIR_LIBRARY_DIR = $bin/../libdevice
+PATH += $bin:$root/usr/bin:
+INCLUDES += -I$root/usr/include
+END
+}
+
 # What is linked with libm takes the functions of old_glibc.c from there.
 old_glibc() {
     local folder=/usr/lib/$triplet
@@ -153,10 +173,11 @@ libc_link_args = [$(quoted $libc_link_args)]
 END
     local option options=(--cross-file "$work/constants.ini" --cross-file "$PWD/tests/cross/debian.ini"
         --cross-file "$PWD/packaging/portable.ini" "-Dcuda=${CUDA-disabled}"
-        ${OPTIMIZATION+"-Doptimization=$OPTIMIZATION"} "-Dgpu_arch=${GPU_ARCH-75,80,90,100,120,ptx100}"
+        ${OPTIMIZATION+"-Doptimization=$OPTIMIZATION"} "-Dgpu_arch=${GPU_ARCH-75,80,90,ptx90}"
         -D{heif,jpeg,lcms,tar}=enabled "-D"{tiff,webp}"=${OTHER_CODECS-enabled}" "-Dlicences=$work/licences")
     for option in "${options[@]}"; do set -- "$@" "-Csetup-args=$option"; done
-    export PATH=$work/tools/bin:$PATH QEMU_LD_PREFIX=$sysroot # Meson runs one program
+    export PATH=$work/tools/bin:$work/cuda/root/usr/lib/nvidia-cuda-toolkit/bin:$PATH
+    export QEMU_LD_PREFIX=$sysroot # Meson runs one program
     _PYTHON_HOST_PLATFORM=linux-$cpu pip wheel --no-deps --no-build-isolation -Cbuild-dir="$work/build" "$@" \
         --wheel-dir "$work/wheel" .
     python -m wheel tags --remove --python-tag py3 --abi-tag none "$work"/wheel/*.whl # it has no extension module
@@ -206,8 +227,8 @@ check() {
         echo "the static program needs the files above, or what only glibc's loader does" >&2
         exit 1
     fi
-    if [ -n "$(find "$folder" -maxdepth 1 -name "gpuconv-*$cpu*" -size +15000000c)" ]; then
-        echo "the wheel or the archive is larger than 15 MB: leave out GPU code, by GPU_ARCH" >&2
+    if [ -n "$(find "$folder" -maxdepth 1 -name "gpuconv-*$cpu*" -size +20000000c)" ]; then
+        echo "the wheel or the archive is larger than 20 MB: leave out GPU code, by GPU_ARCH" >&2
         exit 1
     fi
 }
@@ -233,6 +254,7 @@ fi
 step download
 [ -n "$musl" ] || step old_glibc
 step libraries
+[ "${CUDA-disabled}" = disabled ] || step cuda
 rm -rf "$work"/{wheel,unpacked,gpuconv-*}
 wheel
 archive

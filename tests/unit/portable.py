@@ -22,16 +22,16 @@ def test_interrupted():
     shutil.copy(SOURCES / "meson.build", ".")
     script = pathlib.Path("packaging/portable.sh")
     text = script.read_text(encoding="utf-8")
-    for name in STEPS:
-        stub = f'{name}() {{ mkdir{" -p" if name in STEPS[:3] else ""} "$work/{name}"; echo {name}; [ "$END" != {name} ]; }}'
+    for name in STEPS + ["cuda"]:
+        stub = f'{name}() {{ mkdir{" -p" if name not in STEPS[3:] else ""} "$work/{name}"; echo {name}; [ "$END" != {name} ]; }}'
         stub = stub.replace("/archive", "/gpuconv-archive").replace("/check", "/unpacked")
         text, count = re.subn(rf"^{name}\(\) {{.*?^}}$", stub, text, flags=re.M | re.S)
         assert count == 1, name
     script.write_text(text)
 
-    def ran(end="none", optimization="2"):
+    def ran(end="none", optimization="2", cuda="disabled"):
         done = subprocess.run(["bash", str(script), "x86_64", "files"], capture_output=True, text=True,
-                              env={"PATH": "/usr/bin:/bin", "END": end, "OPTIMIZATION": optimization})
+                              env={"PATH": "/usr/bin:/bin", "END": end, "OPTIMIZATION": optimization, "CUDA": cuda})
         assert (done.returncode == 0) == (end == "none") and done.stderr == "", done
         return done.stdout.split()
 
@@ -40,6 +40,7 @@ def test_interrupted():
     assert ran("check", optimization="0") == STEPS
     assert ran(optimization="0") == STEPS[3:]
     assert ran("wheel", optimization="0") == STEPS[:4] and ran("download") == STEPS[:1] and ran() == STEPS
+    assert ran("archive", cuda="enabled") == [*STEPS[:3], "cuda", *STEPS[3:5]] and ran(cuda="enabled") == STEPS[3:]
 
 
 run_tests(globals())
