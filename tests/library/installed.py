@@ -59,7 +59,7 @@ def check_examples(programs, folder, sources, gpuconv, suite, environment):
         sys.exit(f"blur_part prints {line}")
 
 
-def check_cmake(folder, root, sources, gpuconv, environment):
+def check_cmake(folder, root, sources, gpuconv, suite, environment):
     """find_package() of CMake finds the moved library, and refuses a version that is not there yet."""
     if shutil.which("cmake") is None:
         return print("not tried, as it is not installed: cmake")
@@ -78,7 +78,7 @@ endforeach()
     for wanted, status in ((version, 0), (version + ".1", 1)):
         run("cmake", "-B", str(folder / wanted), *words, f"-DWANTED={wanted}", status=status)
     run("cmake", "--build", str(folder / version))
-    check_examples({name: folder / version / name for name in EXAMPLES}, folder, sources, gpuconv, environment)
+    check_examples({name: folder / version / name for name in EXAMPLES}, folder, sources, gpuconv, suite, environment)
 
 
 def check_oldest(compiler, folder, sources, flags, environment):
@@ -126,7 +126,7 @@ def main():
                     *words)
             check_examples(programs, folder, sources, gpuconv, suite, environment)
         check_oldest(compiler, folder, sources, flags["shared"], environment)
-        check_cmake(folder, folder / "root", sources, gpuconv, environment)
+        check_cmake(folder, folder / "root", sources, gpuconv, suite, environment)
         header = list((folder / "root").rglob("gpuconv.h"))
         for language in ("c++", "c"):
             standard = "c++11" if language == "c++" else "c99"
