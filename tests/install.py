@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Where `meson install` puts files, in folders that a packager names: install.py SOURCES.
 
-Nothing is compiled. The binary must look for the filters where they are installed."""
+Nothing is compiled. The binary must look for the filters where they are installed. gpuconv is the subproject of another
+project, in which it must name its own files."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -20,10 +22,17 @@ FOLDERS = ["--prefix=/opt/g", "--bindir=programs", "--libdir=libraries", "--mand
 def main():
     sources = pathlib.Path(sys.argv[1])
     meson = shutil.which("meson") or skip("meson is not in PATH")
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as build:
-        run(meson, "setup", build, str(sources), "-Dcuda=disabled", "-Dtests=disabled", *FOLDERS)
+    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+        build = folder + "/build"
+        pathlib.Path(folder, "meson.build").write_text("project('other')\nsubproject('gpuconv')\n", encoding="utf-8")
+        pathlib.Path(folder, "subprojects").mkdir()
+        pathlib.Path(folder, "subprojects/gpuconv").symlink_to(sources.resolve())
+        run(meson, "setup", build, folder, "-Dgpuconv:cuda=disabled", "-Dgpuconv:tests=disabled", *FOLDERS)
         installed = json.loads(run(meson, "introspect", "--installed", build).stdout)
         commands = pathlib.Path(build, "compile_commands.json").read_text(encoding="utf-8")
+        script = re.search(r"--version-script=(\S+)", pathlib.Path(build, "build.ninja").read_text(encoding="utf-8"))[1]
+        if not os.path.exists(script):
+            sys.exit(f"the library is linked with {script}, which is no file")
     expected = {
         "gpuconv": "/opt/g/programs/gpuconv",
         "gpuconv.1": "/opt/g/pages/man1/gpuconv.1",
