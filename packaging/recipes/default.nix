@@ -14,6 +14,8 @@ pkgs.stdenv.mkDerivation {
     ++ lib.optional cudaSupport cudaPackages.cuda_cudart;
   mesonFlags = [ "-Dtests=disabled" "-Dgpu_arch=all" (if cudaSupport then "-Dcuda=enabled" else "-Dcuda=disabled") ];
   postPatch = "patchShebangs .";
+  # Libraries that are loaded when they are used.
+  postFixup = "patchelf --add-rpath ${pkgs.lib.makeLibraryPath (with pkgs; [ lcms2 libarchive libheif ])} $out/bin/gpuconv $out/lib/libgpuconv.so.0";
   doInstallCheck = true;
   installCheckPhase = "$out/bin/gpuconv --conformance";
   meta = {
