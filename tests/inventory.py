@@ -50,6 +50,12 @@ def missing(program, root):
                          ("CITATION.cff", r"^version: (.*)"), ("packaging/recipes/PKGBUILD", r"^pkgver=(.*)"),
                          ("packaging/recipes/default.nix", r'^  version = "(.*)";'),
                          ("packaging/recipes/gpuconv.rb", r"/gpuconv-(.*)\.tar"),
+                         ("packaging/recipes/gpuconv.wrap", r"^directory = gpuconv-(.*)"),
+                         ("packaging/recipes/gpuconv.wrap", r"/gpuconv-(.*)\.tar"),
+                         ("packaging/recipes/gpuconv.wrap", r"^source_filename = gpuconv-(.*)\.tar"),
+                         ("packaging/recipes/package.py", r"/gpuconv-(.*)\.tar"),
+                         ("packaging/recipes/package.py", r'^    version\("(.*)",'),
+                         ("packaging/recipes/vcpkg/vcpkg.json", r'^  "version": "(.*)",'),
                          ("packaging/recipes/recipe.yaml", r"^  version: (\d.*)"),
                          ("docs/manual.md", r"OWNER/gpuconv@v(.*)"), ("docs/manual.md", r"^    rev: v(.*)")):
         said = re.search(newest, (root / name).read_text(encoding="utf-8"), re.M)[1]
