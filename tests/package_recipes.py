@@ -47,8 +47,10 @@ def meson(file):
     run("meson", "setup", "build", "--force-fallback-for=gpuconv")
 
 
-def nix(file):
-    run("nix-instantiate", "--parse", file)
+def nix(file):  # the program needs a path to each library that it loads itself
+    path = re.search(r"makeLibraryPath .*", run("nix-instantiate", "--parse", file).stdout)[0]
+    sources = "".join(name.read_text(encoding="utf-8") for name in SOURCES.glob("src/*/*.c"))
+    assert (loaded := re.findall(r'"lib(\w+)\.so\.\d+"', sources)) and all(name in path for name in loaded), loaded
 
 
 def spack(file):
