@@ -9,8 +9,8 @@ debian_mirror() { # its address
 }
 
 # foreign_apt ARCHITECTURE RELEASE FOLDER [KINDS [COMPONENT]]: set `foreign` to an apt-get of its own, whose state is in
-# FOLDER. It knows the packages of that architecture, and the sources if the KINDS are 'deb deb-src'. The component is
-# main by default.
+# FOLDER. It knows the packages of that architecture, and the sources if the KINDS are 'deb deb-src'. COMPONENT may be
+# several words, and is main by default.
 foreign_apt() {
     foreign="apt-get -qq -o APT::Architecture=$1 -o APT::Architectures::=$1 -o Dir::State=$3
         -o Dir::State::status=$3/status -o Dir::Cache=$3 -o Dir::Etc::sourcelist=$3/sources.list -o Dir::Etc::sourceparts=/dev/null"

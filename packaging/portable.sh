@@ -15,17 +15,17 @@
 # OPTIMIZATION=0 builds sooner, for tests; OTHER_CODECS=disabled leaves libtiff and libwebp out. After an interruption, the
 # same command goes on where it stopped.
 #
-# With CUDA=enabled, GPU code for $GPU_ARCH is inside, which takes long: machine code for 7.5 to 9.0, and PTX, which the
-# driver of a later GPU compiles when it is first used. It is for x86_64 only: nvcc for another processor would need that
-# processor's CUDA. nvcc is version 12.4 of Debian 13, whatever is installed, because programs of CUDA 12 run with drivers
-# from 525 on, and those of CUDA 13 from 580 on. Only drivers of CUDA 12.4 or later compile its PTX, and the GPUs that
-# need it have no older driver: that of 10.0 began with CUDA 12.8.
+# With CUDA=enabled, the files for glibc have GPU code for $GPU_ARCH, which takes long: machine code for 7.5 to 9.0 (for
+# aarch64 9.0, as Grace has it), and PTX, which the driver of a later GPU compiles when it is first used. nvcc is version
+# 12.4 of Debian 13, whatever is installed, because programs of CUDA 12 run with drivers from 525 on, and those of CUDA 13
+# from 580 on. Only drivers of CUDA 12.4 or later compile its PTX, and the GPUs that need it have no older driver: that of
+# 10.0 began with CUDA 12.8. For aarch64 it needs g++-aarch64-linux-gnu.
 set -eu
 umask 022
 export LC_ALL=C.UTF-8 SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH-315532800}"
 case ${1-} in
-x86_64 | x86_64-musl) debian=amd64 ;;
-aarch64 | aarch64-musl) debian=arm64 CUDA=disabled ;;
+x86_64 | x86_64-musl) debian=amd64 gpu_arch=75,80,90,ptx90 ;;
+aarch64 | aarch64-musl) debian=arm64 gpu_arch=90,ptx90 ;;
 *) sed -n '4,7s/^# \?//p' "$0" >&2; exit 2 ;;
 esac
 cpu=${1%-musl} triplet=${1%-musl}-linux-gnu
@@ -124,17 +124,20 @@ libraries() {
     unset PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
 }
 
-# nvcc and the CUDA runtime, as a folder that is like the one of NVIDIA's installer. A gigabyte is downloaded, most of it
-# libraries that stay packed.
+# nvcc for this machine and the CUDA runtime for the other one, as a folder that is like the one of NVIDIA's installer. A
+# gigabyte is downloaded, most of it libraries that stay packed.
 cuda() {
     local root=$work/cuda/root bin=$work/cuda/root/usr/lib/nvidia-cuda-toolkit/bin
     foreign_apt amd64 trixie "$work/cuda" deb non-free
-    (cd "$work/cuda/archives" && $foreign download nvidia-cuda-toolkit nvidia-cuda-dev)
+    (cd "$work/cuda/archives" && $foreign download nvidia-cuda-toolkit)
+    foreign_apt $debian trixie "$work/cudart" deb 'main contrib non-free'
+    (cd "$work/cudart/archives" && $foreign download nvidia-cuda-dev libcu++-dev)
     dpkg-deb -x "$work"/cuda/archives/nvidia-cuda-toolkit_*.deb "$root"
-    dpkg-deb --fsys-tarfile "$work"/cuda/archives/nvidia-cuda-dev_*.deb |
+    dpkg-deb -x "$work"/cudart/archives/libcu++-dev_*.deb "$root" # CUDA's headers include nv/target
+    dpkg-deb --fsys-tarfile "$work"/cudart/archives/nvidia-cuda-dev_*.deb |
         tar -x -C "$root" --wildcards './usr/include/*' '*/libcudart_static.a'
-    rm -f "$work"/cuda/archives/*.deb "$bin"/{gcc,g++,nvcc.profile} # the first two prefer gcc 13
-    ln -sfn ../x86_64-linux-gnu "$bin/../lib64"
+    rm -f "$work"/cuda{,rt}/archives/*.deb "$bin"/{gcc,g++,nvcc.profile} # the first two prefer gcc 13
+    ln -sfn "../$triplet" "$bin/../lib64"
     cat >"$bin/nvcc.profile" <<END
 NVVMIR_LIBRARY_DIR = $bin/../libdevice
 PATH += $bin:$root/usr/bin:
@@ -173,11 +176,11 @@ libc_link_args = [$(quoted $libc_link_args)]
 END
     local option options=(--cross-file "$work/constants.ini" --cross-file "$PWD/tests/cross/debian.ini"
         --cross-file "$PWD/packaging/portable.ini" "-Dcuda=${CUDA-disabled}"
-        ${OPTIMIZATION+"-Doptimization=$OPTIMIZATION"} "-Dgpu_arch=${GPU_ARCH-75,80,90,ptx90}"
+        ${OPTIMIZATION+"-Doptimization=$OPTIMIZATION"} "-Dgpu_arch=${GPU_ARCH-$gpu_arch}"
         -D{heif,jpeg,lcms,tar}=enabled "-D"{tiff,webp}"=${OTHER_CODECS-enabled}" "-Dlicences=$work/licences")
     for option in "${options[@]}"; do set -- "$@" "-Csetup-args=$option"; done
     export PATH=$work/tools/bin:$work/cuda/root/usr/lib/nvidia-cuda-toolkit/bin:$PATH
-    export QEMU_LD_PREFIX=$sysroot # Meson runs one program
+    export QEMU_LD_PREFIX=$sysroot NVCC_PREPEND_FLAGS="-ccbin $triplet-g++" # Meson runs one program
     _PYTHON_HOST_PLATFORM=linux-$cpu pip wheel --no-deps --no-build-isolation -Cbuild-dir="$work/build" "$@" \
         --wheel-dir "$work/wheel" .
     python -m wheel tags --remove --python-tag py3 --abi-tag none "$work"/wheel/*.whl # it has no extension module
