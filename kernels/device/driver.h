@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-/* What is known of the driver and the GPU. A version of CUDA is 1000 * major + 10 * minor. */
+/* NVIDIA's driver and the GPU. Versions of CUDA are numbers: 12040 is 12.4. */
 struct driver {
     char release[32]; /* a space and the number of the driver's kernel module, " 580.159.04"; empty if unknown */
     int supported;    /* the newest version of CUDA that the driver supports; 0 if there is no driver */

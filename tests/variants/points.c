@@ -92,8 +92,8 @@ static bool queue_way(struct checker *checker, enum way way, const struct device
                              : device_merge(device, &planes, ALPHA_FILTER, NULL, image, error));
 }
 
-/* An image of CHANNELS through COUNT steps, with planes for PLANES of its channels. The steps are planned for samples
- * of type PLANNED: they change a picture of 8 bits with alpha, although its other filters have planes of 16 bits. */
+/* An image of CHANNELS through COUNT steps, with planes for PLANES of its channels. The steps change
+ * samples of the type PLANNED: those of a picture of 8 bits with alpha, whose other filters have planes of 16 bits. */
 static void check_ways(struct checker *checker, const struct filter *filters, int count, struct test_case *c,
                        int channels, enum sample planned, uint64_t *state)
 {
