@@ -13,6 +13,7 @@ docs/learn/strips.md come from, and what the profiler says, are from lesson-h200
 loops.json. The book in docs/learn/ has learn-h200.json.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -62,18 +63,19 @@ class Program:
     def __init__(self, gpuconv):
         self.gpuconv = gpuconv
 
-    def print(self, option):
+    def print(self, *options):
         clean = {**os.environ, "GPUCONV_FILTERS": "", "HOME": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent"}
-        result = subprocess.run([self.gpuconv, option], check=True, capture_output=True, text=True, env=clean)
-        return [row for row in (re.split(" {2,}", text) for text in result.stdout.splitlines()) if len(row) > 2]
+        return subprocess.run([self.gpuconv, *options], check=True, capture_output=True, text=True, env=clean).stdout
 
     def variants(self):
         """Name, backend, least GPU, bits, which filters, summary."""
-        return self.print("--list-variants")
+        rows = [re.split(" {2,}", text) for text in self.print("--list-variants").splitlines()]
+        return [row for row in rows if len(row) > 2]
 
     def filters(self):
         """Name, size, title."""
-        return self.print("--list")
+        return [(row["name"], f"{row['width']}x{row['height']}" if row["width"] else "any", row["title"])
+                for row in json.loads(self.print("--list", "--json"))]
 
 
 class Tables:

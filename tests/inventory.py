@@ -28,7 +28,7 @@ def first_words(program, option):
 
 def missing(program, root):
     """A sentence for each thing that is in one place only."""
-    filters = {name for name, *_ in first_words(program, "--list")}
+    filters = {row["name"] for row in json.loads(run(program, "--list", "--json").stdout)}
     kernels = {name for name, backend in first_words(program, "--list-variants") if backend == "cuda"}
     transcripts = set(re.findall(r"'([\w-]+)'", (root / "tests/cli/meson.build").read_text(encoding="utf-8")))
     for name in sorted(stems(root / "filters", ".txt") - filters):
@@ -73,8 +73,7 @@ def missing(program, root):
             if not os.access(root / script, os.X_OK):
                 yield f"{path.name} runs {script}, which is no program"
 
-    helps = "".join(run(program, *words).stdout for words in (["--help"], ["--bench", "--help"], ["--compare", "--help"],
-                                 ["--digest", "--help"], ["--jobs-from", "-", "--help"]))
+    helps = run(program, "--help", "all").stdout
     manual = (root / "docs/gpuconv.1").read_text(encoding="utf-8")
     page = "\n".join(re.findall(r"^\.It Fl (.*)", manual, re.M))
     explained = re.findall(r"(?:^|, )-([a-z][a-z-]*)", page, re.M)
@@ -82,7 +81,7 @@ def missing(program, root):
         if name not in explained:
             yield f"docs/gpuconv.1 does not explain --{name}"
     synopsis = manual.split(".Sh SYNOPSIS")[1].split(".Sh DESCRIPTION")[0]
-    questions = run(program, "--help").stdout.split("Instead of filtering:")[1]
+    questions = helps.split("Instead of filtering:")[1].split("\n\n")[0]
     for name in ["in-place", "tar", *re.findall(r"^  --([a-z-]*)", questions, re.M)]:
         if not re.search(rf" -{name}\b(?!-)", synopsis):
             yield f"the synopsis of docs/gpuconv.1 lacks --{name}"

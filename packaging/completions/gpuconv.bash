@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-# Bash completion for gpuconv. Options and their words come from `gpuconv --help` and its
-# lists, so that they are those of the gpuconv that is installed.
+# Bash completion for gpuconv. Options and their words come from `gpuconv --help all` and
+# the lists, so that they are those of the gpuconv that is installed.
 
 # One line an option: name, letter, argument, words, text; with tabs between.
 _gpuconv_options() {
     local variants codecs
     variants=$("$1" --list-variants 2>/dev/null | awk '$2 ~ /^(cpu|cuda)$/ { printf "%s ", $1 }')
     codecs=$("$1" --list-codecs 2>/dev/null | awk '{ printf "%s ", $1 }')
-    { "$1" --help && "$1" --bench --help && "$1" --compare --help && "$1" --digest --help && "$1" --jobs-from - --help; } 2>/dev/null | awk -v variants="$variants" -v codecs="$codecs" '
+    "$1" --help all 2>/dev/null | awk -v variants="$variants" -v codecs="$codecs" '
         function flush() {
             if (name == "") return
             words = ""
@@ -89,7 +89,7 @@ _gpuconv() {
         mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -P "$before" -W "$({
             "$program" --list
             [[ $name == --bench-filter ]] && "$program" --list-bench-filters
-        } 2>/dev/null | awk '$1 ~ /^[A-Za-z0-9_-]+(:[A-Z]|$)/ { sub(/:.*/, ":", $1); print $1 }')" -- "${cur##*,}")
+        } 2>/dev/null | awk '/^  [^ ]/ && $1 ~ /^[A-Za-z0-9_-]+(:[A-Z]|$)/ { sub(/:.*/, ":", $1); print $1 }')" -- "${cur##*,}")
     fi
 }
 

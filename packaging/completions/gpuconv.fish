@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Fish completion for gpuconv. Options and their words come from `gpuconv --help` and its
-# lists, so that they are those of the gpuconv that is installed.
+# Fish completion for gpuconv. Options and their words come from `gpuconv --help all` and
+# the lists, so that they are those of the gpuconv that is installed.
 
 # One line an option: name, letter, argument, words, text; with tabs between.
 function __gpuconv_options
     set -l variants (gpuconv --list-variants 2>/dev/null | awk '$2 ~ /^(cpu|cuda)$/ { print $1 }')
     set -l codecs (gpuconv --list-codecs 2>/dev/null | awk '{ print $1 }')
-    begin
-        gpuconv --help
-        gpuconv --bench --help
-        gpuconv --compare --help
-        gpuconv --digest --help
-        gpuconv --jobs-from - --help
-    end 2>/dev/null | awk -v variants="$variants" -v codecs="$codecs" '
+    gpuconv --help all 2>/dev/null | awk -v variants="$variants" -v codecs="$codecs" '
         function flush() {
             if (name == "") return
             words = ""
@@ -52,8 +46,15 @@ function __gpuconv_filters
     begin
         gpuconv --list
         test -n "$argv"; and gpuconv $argv
-    end 2>/dev/null | awk -v before="$before" '$1 ~ /^[A-Za-z0-9_-]+(\[?:[A-Za-z]|$)/ {
-        name = $1; sub(/\[:.*/, "", name); sub(/:.*/, ":", name); $1 = $2 = ""; sub(/^ +/, ""); print before name "\t" $0 }'
+    end 2>/dev/null | awk -v before="$before" '
+        function flush() { if (name != "") print before name "\t" text; name = "" }
+        /^  [^ ]/ {
+            flush()
+            if ($1 !~ /^[A-Za-z0-9_-]+(\[?:[A-Za-z]|$)/) next
+            name = $1; sub(/\[:.*/, "", name); sub(/:.*/, ":", name); $1 = ""; sub(/^ +/, ""); text = $0; next
+        }
+        /^   / { sub(/^ +/, ""); text = text (text == "" ? "" : " ") $0 }
+        END { flush() }'
 end
 
 # Is the word that is completed the first operand?

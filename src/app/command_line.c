@@ -223,15 +223,14 @@ bool options_check_backend(struct options *options, struct error *error)
     return true;
 }
 
-/* Any other mode takes no operands, but --list a filter. */
+/* Any other mode takes no operands, but --list a word. */
 static bool validate_question(int count, struct options *options, struct error *error)
 {
     if (options->mode == MODE_BENCH && (options->devices.all || options->devices.count > 1))
         return error_set(error, ERROR_USAGE, "--device names several GPUs, and --bench measures one GPU; name one");
-    const bool lists_one = count == 1 && options->mode == MODE_LIST && filter_is_named(options->operands[0]);
-    if (lists_one)
-        options->filter = options->operands[0];
-    if (count == 0 || lists_one)
+    if (options->mode == MODE_LIST && count == 1)
+        options->word = options->operands[0];
+    if (count == 0 || options->word != NULL)
         return true;
     return error_set(error, ERROR_USAGE, "--%s stands alone, but \"%s\" was given", options_mode_name(options->mode),
                      options->operands[0]);
@@ -559,15 +558,15 @@ bool options_parse(int argc, char *const argv[], struct options *options, struct
             done = parse_letters(argc, argv, &i, count, options, error);
         /* Ignore the rest: a user who asks for help gets it, perhaps about a filter. */
         if (done && (options->mode == MODE_HELP || options->mode == MODE_VERSION)) {
-            const char *word = count > 0 ? operands[0] : i + 1 < argc ? argv[i + 1] : "";
-            options->filter = options->help_of == MODE_RUN && filter_is_named(word) ? word : NULL;
+            const char *word = count > 0 ? operands[0] : argv[i + 1]; /* after the last argument there is NULL */
+            options->word = options->help_of == MODE_RUN && (count == 0 || filter_is_named(word)) ? word : NULL;
             return true;
         }
     }
-    if (done && options->mode == MODE_RUN && count == 2 && strcmp(operands[0], "help") == 0 &&
-        filter_is_named(operands[1])) {
+    if (done && options->mode == MODE_RUN && count <= 2 && count > 0 && strcmp(operands[0], "help") == 0 &&
+        !filter_is_named("help")) {
         options->mode = MODE_HELP;
-        options->filter = operands[1];
+        options->word = count == 2 ? operands[1] : NULL;
         return true;
     }
     if (done && options->mode == MODE_RUN && count > 0)

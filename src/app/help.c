@@ -7,18 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-const char usage_text[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
-                          "       gpuconv [OPTIONS] FILTER INPUT... -o DIR\n"
-                          "       gpuconv [OPTIONS] --in-place FILTER INPUT...\n"
-                          "       gpuconv --compare EXPECTED ACTUAL [DIFF]\n"
-                          "for example: gpuconv blur photo.png blurred.png\n"
-                          "gpuconv --list names the filters, gpuconv --help explains everything\n";
-
-/* Explanations begin to the right of the longest option. Lines have at most 79 columns, so none wraps in 80. */
+/* Explanations begin to the right of most options. Lines have at most 79 columns, so none wraps in 80. */
 enum { HELP_COLUMN = 24, HELP_WIDTH = 79 };
 
-/* Print TEXT from HELP_COLUMN on, and break its lines at spaces. The cursor is at COLUMN. */
-static void print_wrapped(FILE *file, const char *text, int column)
+void help_print_row(FILE *file, int column, const char *text)
 {
     if (column + 2 > HELP_COLUMN) {
         fputc('\n', file);
@@ -52,27 +44,40 @@ static void print_option(FILE *file, const struct option *o)
     if (o->kind == KIND_NUMBER && *(const int *)field >= o->low)
         snprintf(standard, sizeof standard, " (default %d)", *(const int *)field);
     snprintf(text, sizeof text, "%s%s%s%s", o->help, o->word != NULL ? ": " : "", words, standard);
-    print_wrapped(file, text, column);
+    help_print_row(file, column, text);
 }
+
+static const char summary[] = "Filter, sharpen, resize and compare images, on a GPU or the CPU.\n\n"
+                              "  gpuconv blur in.png out.png                   one image\n"
+                              "  gpuconv resize:1600x,sharpen in.jpg out.webp  one step after the other\n"
+                              "  gpuconv -r sharpen photos -o sharp            a folder, and those inside\n"
+                              "  gpuconv --in-place sharpen *.jpg              replace the files\n"
+                              "  gpuconv --compare expected actual diff        two images, or two folders\n\n";
+
+static const char more[] = "\ngpuconv --list [WORD]   the filters, or those about a word, such as blur\n"
+                           "gpuconv --help WORD     about a filter or an option, such as resize or quality,\n"
+                           "                        or a topic: filters, gpu, files, folders, compare,\n"
+                           "                        digest, jobs or bench\n"
+                           "gpuconv --help all      all options; the manual page has the rest: man gpuconv\n";
 
 static const char opening[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
                               "       gpuconv [OPTIONS] FILTER INPUT... {-o DIR | --in-place}\n"
                               "FILTER is a name from --list, like gaussian:2, resize:50% or blur@100x80+20+30,\n"
-                              "or a file, or several joined by commas. A list's first value is the default.\n";
+                              "or a file, or several joined by commas. A list's first value is the default.\n\n";
 
 static const char closing[] = "\nExit status: 0 done, 1 failed, 75 retry, 2 usage. Try: gpuconv blur a.png b.png\n";
 
 static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
                                     "Check every variant on random samples, then time it. --variant selects some.\n"
                                     "It also takes --backend, --device, --threads, --border, --flip, --abs\n"
-                                    "and --json.\n";
+                                    "and --json.\n\n";
 
 static const char compare_opening[] = "usage: gpuconv --compare [OPTIONS] EXPECTED ACTUAL [DIFF]\n"
                                       "Compare two images, or the images of two folders by their relative paths.\n"
                                       "DIFF is a picture of the difference, or the folder for such pictures.\n"
                                       "It also takes --depth, --codec, --max-pixels, --page, --first-picture,\n"
                                       "--threads, --format, --files-from, -0, -j, --memory, --shard, --report,\n"
-                                      "--json, -v, -q.\n";
+                                      "--json, -v, -q.\n\n";
 
 static const char compare_closing[] = "\nExit status: 0 all equal, 1 some are different, missing or unreadable,\n75 a "
                                       "retry may read or write the rest, 2 usage.\n";
@@ -83,7 +88,7 @@ static const char digest_opening[] = "usage: gpuconv --digest [OPTIONS] FILE...\
                                      "check such a list. Shape and depth count; format and metadata do not.\n"
                                      "It also takes --depth, --codec, --max-pixels, --page, --first-picture,\n"
                                      "--threads, --files-from, -0, -j, --memory, --shard, --report, --json, -v, -q,\n"
-                                     "and with --filter all options about the filter and the backend.\n";
+                                     "and with --filter all options about the filter and the backend.\n\n";
 
 static const char digest_closing[] =
     "\nExit status: 0 done, 1 a digest is wrong or a file unreadable, 75 unreadable\nfor now, 2 usage.\n";
@@ -98,27 +103,32 @@ static const char jobs_opening[] =
     "differ, by their long names: \"quality\": 80, \"strip\": true. On the command line\n"
     "they hold for all lines. \"outputs\": [{\"output\": \"s.jpg\", \"quality\": 70}, ...]\n"
     "makes several results. It also takes --filter, --skip-existing, --device,\n"
-    "--threads, -j, --memory and -q.\n";
+    "--threads, -j, --memory and -q.\n\n";
 
 static const char jobs_closing[] = "\nExit status: 0 all done and equal, 1 or 75 some failed or differ, 2 usage.\n";
 
-/* What --help prints after a mode: an opening, groups of options and a closing. */
+/* A part of the help: an opening, groups of options and a closing. */
 struct page {
-    int mode;
+    const char *topic;
+    int mode; /* that prints it with --help; MODE_HELP if none does */
     const char *opening;
     enum group first, last;
     const char *closing;
 };
 
 static const struct page pages[] = {
-    {MODE_BENCH, bench_opening, GROUP_BENCH, GROUP_BENCH, ""},
-    {MODE_COMPARE, compare_opening, GROUP_COMPARE, GROUP_COMPARE, compare_closing},
-    {MODE_DIGEST, digest_opening, GROUP_DIGEST, GROUP_DIGEST, digest_closing},
-    {MODE_JOBS, jobs_opening, GROUP_JOBS, GROUP_JOBS, jobs_closing},
-    {MODE_RUN, opening, 0, GROUP_QUERY, closing},
+    {"all", MODE_HELP, opening, 0, GROUP_COUNT - 1, closing},
+    {"filters", MODE_HELP, "", GROUP_FILTER, GROUP_FILTER, ""},
+    {"gpu", MODE_HELP, "", GROUP_BACKEND, GROUP_BACKEND, ""},
+    {"files", MODE_HELP, "", GROUP_FILE, GROUP_FILE, ""},
+    {"folders", MODE_HELP, "", GROUP_MANY, GROUP_MANY, ""},
+    {"bench", MODE_BENCH, bench_opening, GROUP_BENCH, GROUP_BENCH, ""},
+    {"compare", MODE_COMPARE, compare_opening, GROUP_COMPARE, GROUP_COMPARE, compare_closing},
+    {"digest", MODE_DIGEST, digest_opening, GROUP_DIGEST, GROUP_DIGEST, digest_closing},
+    {"jobs", MODE_JOBS, jobs_opening, GROUP_JOBS, GROUP_JOBS, jobs_closing},
 };
 
-void help_print(FILE *file, int mode)
+static void print_page(FILE *file, const struct page *page)
 {
     static const char *const titles[GROUP_COUNT] = {
         [GROUP_FILTER] = "The filter",
@@ -127,20 +137,43 @@ void help_print(FILE *file, int mode)
         [GROUP_MANY] = "Many files or folders (--skip-existing and what follows also work for one)",
         [GROUP_TALK] = "Messages",
         [GROUP_QUERY] = "Instead of filtering",
-        [GROUP_BENCH] = "Benchmark",
-        [GROUP_COMPARE] = "What may differ, and what is written",
-        [GROUP_DIGEST] = "Digests",
-        [GROUP_JOBS] = "Answers",
+        [GROUP_BENCH] = "With --bench",
+        [GROUP_COMPARE] = "With --compare: what may differ, and what is written",
+        [GROUP_DIGEST] = "With --digest",
+        [GROUP_JOBS] = "With --jobs-from",
     };
-    const struct page *page = pages;
-    while (page->mode != mode && page->mode != MODE_RUN)
-        page++;
     fputs(page->opening, file);
     for (enum group group = page->first; group <= page->last; group++) {
-        fprintf(file, "\n%s:\n", titles[group]);
+        fprintf(file, "%s%s:\n", group > page->first ? "\n" : "", titles[group]);
         for (const struct option *o = option_table; o < option_table + option_count; o++)
             if (o->group == group)
                 print_option(file, o);
     }
     fputs(page->closing, file);
+}
+
+bool help_print(FILE *file, int mode, const char *word)
+{
+    static const char *const common[] = {"output", "recursive", "format", "quality", "compare"};
+    for (const struct page *page = pages; page < pages + sizeof pages / sizeof *pages; page++)
+        if (word != NULL ? strcmp(page->topic, word) == 0 : page->mode == mode) {
+            print_page(file, page);
+            return true;
+        }
+    if (word == NULL) {
+        fputs(summary, file);
+        for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+            print_option(file, option_find(common[i], strlen(common[i])));
+        fputs(more, file);
+        return true;
+    }
+    bool found = false;
+    const char *name = word + strspn(word, "-");
+    const size_t length = strlen(name);
+    for (const struct option *o = option_table; o < option_table + option_count; o++)
+        if (length == 1 ? o->letter == *name : strncmp(o->name, name, length) == 0) { /* --page and --pages */
+            print_option(file, o);
+            found = true;
+        }
+    return found;
 }

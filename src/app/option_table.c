@@ -88,8 +88,8 @@ static_assert(sizeof(enum choice) == sizeof(int) && sizeof(enum border) == sizeo
 const struct option option_table[] = {
     VALUE("border", "BORDER", GROUP_FILTER, KIND_WORD, recipe.border, "how to extend the image past its edges",
           .word = border_word, .bits = IN_BENCH | IN_FILTERED | IN_LINE | IN_RECIPE),
-    VALUE("alpha", "MODE", GROUP_FILTER, KIND_WORD, recipe.alpha, "how to treat transparency (default premultiply)",
-          .word = alpha_word, .bits = IN_FILTERED | IN_LINE | IN_RECIPE),
+    VALUE("alpha", "MODE", GROUP_FILTER, KIND_WORD, recipe.alpha, "how to treat transparency", .word = alpha_word,
+          .bits = IN_FILTERED | IN_LINE | IN_RECIPE),
     FLAG("flip", GROUP_FILTER, flip, "rotate the taps by 180 degrees, for true convolution",
          .bits = IN_SHOW | IN_BENCH | IN_FILTERED | IN_LINE),
     FLAG("abs", GROUP_FILTER, absolute, "take the absolute value of each sum",
@@ -189,21 +189,21 @@ const struct option option_table[] = {
     FLAG("verbose", GROUP_TALK, verbose, "print what was chosen and why, and how long it took", .letter = 'v',
          .bits = IN_JOBS),
     FLAG("quiet", GROUP_TALK, quiet, "print no warnings, no progress and no summary", .letter = 'q', .bits = IN_JOBS),
-    MODE("help", GROUP_TALK, MODE_HELP, "print this text", .letter = 'h'),
+    MODE("help", GROUP_TALK, MODE_HELP, "print help, also about a word; see --help", .letter = 'h'),
     MODE("version", GROUP_TALK, MODE_VERSION, "print the version and what is built in", .letter = 'V'),
 
-    MODE("list", GROUP_QUERY, MODE_LIST, "list the filters, or only the named one"),
+    MODE("list", GROUP_QUERY, MODE_LIST, "list the filters, or those about a word"),
     MODE("list-variants", GROUP_QUERY, MODE_LIST_VARIANTS, "list the variants"),
     MODE("list-codecs", GROUP_QUERY, MODE_LIST_CODECS, "list the codecs"),
     VALUE("show", "FILTER", GROUP_QUERY, KIND_MODE_WITH_VALUE, filter, "print the taps and properties of FILTER",
           .low = MODE_SHOW),
     MODE("devices", GROUP_QUERY, MODE_DEVICES, "list the GPUs"),
-    MODE("compare", GROUP_QUERY, MODE_COMPARE, "compare images or folders; see --compare --help"),
-    MODE("digest", GROUP_QUERY, MODE_DIGEST, "print digests of samples; see --digest --help"),
-    MODE("bench", GROUP_QUERY, MODE_BENCH, "check and time every variant; see --bench --help"),
+    MODE("compare", GROUP_QUERY, MODE_COMPARE, "compare images or folders; see --help compare"),
+    MODE("digest", GROUP_QUERY, MODE_DIGEST, "print digests of samples; see --help digest"),
+    MODE("bench", GROUP_QUERY, MODE_BENCH, "check and time every variant; see --help bench"),
     MODE("conformance", GROUP_QUERY, MODE_CONFORMANCE, "check that this build makes the defined pixels"),
-    VALUE("jobs-from", "FILE", GROUP_QUERY, KIND_MODE_WITH_VALUE, jobs_from,
-          "do the jobs in FILE; see --jobs-from - --help", .low = MODE_JOBS, .bits = IN_JOBS),
+    VALUE("jobs-from", "FILE", GROUP_QUERY, KIND_MODE_WITH_VALUE, jobs_from, "do the jobs in FILE; see --help jobs",
+          .low = MODE_JOBS, .bits = IN_JOBS),
     FLAG("json", GROUP_QUERY, json, "print the answer as JSON", .bits = WRITES_TEXT),
 
     VALUE("bench-size", "SIZES", GROUP_BENCH, KIND_SIZES, bench.sizes,
@@ -327,7 +327,10 @@ const struct options option_defaults = {
 
 void option_join_words(const struct option *o, char *text, size_t size)
 {
-    text[0] = '\0';
+    const int standard = o->kind == KIND_WORD ? *(const int *)((const char *)&option_defaults + o->field) : 0;
+    const char *first = o->word(standard > 0 ? standard : 0);
+    snprintf(text, size, "%s", first);
     for (int i = 0; o->word(i) != NULL; i++)
-        text_add_word(text, size, o->word(i), o->word(i + 1) == NULL ? " or " : NULL);
+        if (o->word(i) != first)
+            text_add_word(text, size, o->word(i), o->word(i + 1) == NULL ? " or " : NULL);
 }

@@ -115,7 +115,7 @@ extern const struct options option_defaults;
 /* "auto", "cuda" or "cpu". */
 const char *choice_name(enum choice choice);
 
-/* Write the words of an option as "a, b or c" to TEXT. */
+/* Write the words of an option, the default first, as "a, b or c" to TEXT. */
 void option_join_words(const struct option *o, char *text, size_t size);
 
 /* ---- suggest.c: what a wrong word probably means. All functions fill the error with a usage error. ---- */

@@ -93,6 +93,7 @@ struct options {
     const char *expected, *actual, *picture; /* MODE_COMPARE: files, or folders; picture may be NULL */
     const char *check;                       /* MODE_DIGEST: a list of digests, or NULL to make one */
     const char *jobs_from;                   /* MODE_JOBS: the path of the lines */
+    const char *word;                        /* MODE_HELP and MODE_LIST: what is asked about; or NULL */
     bool ordered;                            /* MODE_JOBS: answer in the order of the lines */
     struct compare_options compare;          /* MODE_COMPARE */
     struct bench_options bench;              /* MODE_BENCH */
@@ -136,10 +137,11 @@ void options_free(struct options *options);
  * name without a suffix suggests that it means a folder. */
 bool options_check_suffix(const struct options *options, const char *path, bool or_folder, struct error *error);
 
-/* Print the text of --help for MODE_BENCH, MODE_COMPARE, MODE_DIGEST, MODE_JOBS, or for all other modes. */
-void help_print(FILE *file, int mode);
+/* Print the text of --help about WORD, a topic or an option, or false if there is none. If WORD is NULL, print that of
+ * MODE, or else the short one of at most 24 lines, which a call without arguments prints, too. */
+bool help_print(FILE *file, int mode, const char *word);
 
-/* The short usage, a few lines, for a call without arguments. */
-extern const char usage_text[];
+/* Print TEXT to the right of COLUMN columns that the line has already, and break it at spaces. */
+void help_print_row(FILE *file, int column, const char *text);
 
 #endif

@@ -3,6 +3,7 @@
  * Questions and their answers on standard output: filters, variants, codecs, GPUs, help, version. */
 #include "app/messages.h"
 #include "app/modes.h"
+#include "app/option_table.h"
 #include "base/text.h"
 #include "base/vector/instruction_sets.h"
 #include "codec/codec.h"
@@ -11,6 +12,7 @@
 #include "variants/table.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,23 +39,43 @@ bool find_filters(const struct options *options, const char *named, filter_finde
     return true;
 }
 
-/* --list: its format, the width of its first column, and the number of filters that are already printed. */
+/* The groups of --list, each a title after = and its filters. The word of a form has its colon. Filters that are not
+ * here follow the last title. */
+static const char *const list_order[] = {
+    "=Sharpen",    "unsharp:",     "sharpen",        "unsharp",     "=Blur",       "gaussian:",
+    "box:",        "disk:",        "motion:",        "pixelate:",   "blur",        "gaussian3",
+    "gaussian5",   "gaussian7",    "gaussian9",      "box3",        "box5",        "box9",
+    "=Edges",      "log:",         "outline:",       "edge",        "laplacian",   "sobel",
+    "sobel-x",     "sobel-y",      "scharr",         "prewitt",     "emboss",      "=Size and place",
+    "resize:",     "thumbnail:",   "cover:",         "crop:",       "pad:",        "turn:",
+    "mirror:",     "shift",        "shift-left",     "shift-right", "shift-up",    "shift-down",
+    "identity",    "=Colours",     "levels:",        "gamma:",      "brightness:", "contrast:",
+    "saturation:", "auto-levels:", "auto-contrast:", "tint:",       "swap:",       "threshold:",
+    "posterize:",  "to-srgb:",     "grey",           "invert",      "sepia",       "=Rank",
+    "median:",     "rank:",        "erode:",         "dilate:",     "open:",       "close:",
+    "tophat:",     "blackhat:",    "median",         "=Your own"};
+enum { LIST_ORDER = sizeof list_order / sizeof *list_order };
+
 struct filter_list {
-    bool json;
-    const char *only; /* NULL, or a filter whose lines alone are printed */
-    int name_width;
-    size_t count;
+    const struct options *options; /* with `json`, and `word`: NULL, or what is asked for */
+    const char *group, *heading;   /* the title of the group; the same until it is printed, then NULL */
+    size_t count;                  /* filters that are already printed */
 };
 
-/* Print one filter. FILTER is NULL for a form, which has any size. */
+/* Print one filter if it is asked for: --help names it, or the word of its form, and the word of --list is a part of
+ * its name, title or group. FILTER is NULL for a form, which has any size. */
 static void list_filter(struct filter_list *list, const char *name, const struct filter *filter, const char *title)
 {
-    char size[32] = "any";
-    const size_t length = strcspn(name, ":");
-    if (list->only != NULL && (strcspn(list->only, ":,") != length || memcmp(list->only, name, length) != 0))
+    char head[128], text[4 * NAME_MAX]; /* a name's bytes have 4 characters at most */
+    const char *word = list->options->word != NULL ? list->options->word : "";
+    snprintf(head, sizeof head, "%.*s", (int)strcspn(word, ":,@"), word);
+    const size_t length = strlen(head), before = list->count;
+    if (list->options->mode == MODE_HELP ? strncmp(name, head, length) != 0 || strcspn(name, ":[") != length
+                                         : strcasestr(name, head) == NULL && strcasestr(title, head) == NULL &&
+                                               strcasestr(list->group, head) == NULL)
         return;
-    const size_t before = list->count++;
-    if (list->json) {
+    list->count++;
+    if (list->options->json) {
         printf("%s{\"name\":", json_joint(before));
         text_print_json(stdout, name);
         if (filter != NULL)
@@ -64,55 +86,64 @@ static void list_filter(struct filter_list *list, const char *name, const struct
         putchar('}');
         return;
     }
-    if (filter != NULL)
-        snprintf(size, sizeof size, "%dx%d", filter->width, filter->height);
-    text_print_escaped(stdout, name);
-    printf("%*s  %-7s  ", list->name_width - (int)strlen(name), "", size);
-    text_print_escaped(stdout, title);
-    putchar('\n');
+    if (list->heading != NULL && list->options->mode == MODE_LIST)
+        printf("%s%s:\n", before > 0 ? "\n" : "", list->heading);
+    list->heading = NULL;
+    text_escape(name, text, sizeof text);
+    const int column = printf("  %s", text);
+    text_escape(title, text, sizeof text);
+    help_print_row(stdout, column, text);
 }
 
-/* List the filters of NAMES. If a file on the search path cannot be read, print a warning instead. */
-static void list_named(const struct options *options, char *const *names, size_t count, struct filter_list *list,
-                       struct filter *filter, struct error *error)
+/* List the filter NAME, or the form whose word and colon it is. If a file on the search path cannot be read, print a
+ * warning instead. */
+static void list_named(struct filter_list *list, const char *name, struct filter *filter, struct error *error)
 {
-    for (size_t i = 0; i < count; i++) {
-        char text[ERROR_TEXT];
-        if (filter_find(names[i], filter, NULL, error)) {
-            list_filter(list, names[i], filter, filter->title);
-            continue;
+    char text[ERROR_TEXT];
+    const size_t length = strlen(name) - 1;
+    for (const struct filter_form *form = filter_forms; name[length] == ':' && form->form != NULL; form++)
+        if (strncmp(form->form, name, length) == 0 && strcspn(form->form, ":[") == length) {
+            const bool has_usage = form->usage != NULL && list->options->mode == MODE_HELP;
+            snprintf(text, sizeof text, "%s%s%s", form->summary, has_usage ? "; " : "", has_usage ? form->usage : "");
+            list_filter(list, form->form, NULL, text);
+            return;
         }
-        error_text(error, text, sizeof text);
-        print_warning(options, text, "");
+    if (filter_find(name, filter, NULL, error)) {
+        list_filter(list, name, filter, filter->title);
+        return;
     }
+    error_text(error, text, sizeof text);
+    fflush(stdout);
+    print_warning(list->options, text, "");
 }
 
 static bool list_filters(const struct options *options, struct error *error)
 {
     char **names;
     size_t count;
+    struct filter_list list = {.options = options};
     if (!filter_names(&names, &count, error))
         return false;
     struct filter *filter = malloc(sizeof *filter);
-    if (filter == NULL) {
-        free(names);
-        return error_no_memory(error, "a filter");
+    bool done = filter != NULL || error_no_memory(error, "a filter");
+    for (size_t i = 0; done && i < LIST_ORDER; i++) {
+        if (list_order[i][0] == '=')
+            list.group = list.heading = list_order[i] + 1;
+        else
+            list_named(&list, list_order[i], filter, error);
     }
-    size_t width = 0;
-    for (size_t i = 0; i < count; i++)
-        width = strlen(names[i]) > width ? strlen(names[i]) : width;
-    for (size_t i = 0; filter_forms[i].form != NULL; i++)
-        width = strlen(filter_forms[i].form) > width ? strlen(filter_forms[i].form) : width;
-
-    struct filter_list list = {.json = options->json, .only = options->filter, .name_width = (int)width};
-    list_named(options, names, count, &list, filter, error);
-    for (size_t i = 0; filter_forms[i].form != NULL; i++)
-        list_filter(&list, filter_forms[i].form, NULL, filter_forms[i].summary);
-    if (list.json)
-        fputs(json_end, stdout);
+    for (size_t i = 0; done && i < count; i++) {
+        size_t at = 0;
+        while (at < LIST_ORDER && strcmp(names[i], list_order[at]) != 0)
+            at++;
+        if (at == LIST_ORDER)
+            list_named(&list, names[i], filter, error);
+    }
+    done = done && (list.count > 0 || filter_find(options->word, filter, NULL, error)); /* says why there is none */
+    fputs(options->json && done ? json_end : "", stdout);
     free(filter);
     free(names);
-    return true;
+    return done;
 }
 
 static bool list_bench_filters(const struct options *options, struct error *error)
@@ -121,10 +152,10 @@ static bool list_bench_filters(const struct options *options, struct error *erro
     size_t count;
     if (!filter_find_all(BENCH_FILTERS, bench_find_filter, &filters, &count, error))
         return false;
-    struct filter_list list = {.json = options->json, .name_width = (int)strlen("int16-31")};
+    struct filter_list list = {.options = options, .group = ""};
     for (size_t i = 0; i < count; i++)
         list_filter(&list, filters[i].name, &filters[i], filters[i].title);
-    fputs(list.json ? json_end : "", stdout);
+    fputs(options->json ? json_end : "", stdout);
     free(filters);
     return true;
 }
@@ -279,10 +310,8 @@ static bool list_devices(const struct options *options, struct error *error)
 
 static bool print_help(const struct options *options, struct error *error)
 {
-    if (options->filter != NULL)
-        return list_filters(options, error);
-    help_print(stdout, options->help_of);
-    return true;
+    return help_print(stdout, options->help_of, options->word) ||
+           (options->word[0] == '-' ? suggest_option(options->word, error) : list_filters(options, error));
 }
 
 int run_query(const struct options *options)
@@ -295,7 +324,7 @@ int run_query(const struct options *options)
     };
     struct error error;
     if (options->mode == MODE_NOTHING) {
-        fputs(usage_text, stderr);
+        help_print(stderr, MODE_RUN, NULL);
         return ERROR_USAGE;
     }
     return answers[options->mode](options, &error) ? 0 : print_error_line(&error);

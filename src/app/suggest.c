@@ -30,7 +30,7 @@ bool suggest_option(const char *argument, struct error *error)
     if (meant == NULL && !is_filter && error_nearest(word, names, option_count, &nearest, 1) > 0)
         return error_set(error, ERROR_USAGE, "unknown option %s; did you mean --%s?", typed, nearest);
     if (meant == NULL && !is_filter && !filter_nearest(word, filter, sizeof filter))
-        return error_set(error, ERROR_USAGE, "unknown option %s; gpuconv --help lists all", typed);
+        return error_set(error, ERROR_USAGE, "unknown option %s; gpuconv --help all lists them", typed);
     return error_set(error, ERROR_USAGE, "unknown option %s; did you mean the filter %s, which has no dash?", typed,
                      meant != NULL ? meant
                      : is_filter   ? word

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Complete command lines as a shell would: completions.py GPUCONV FOLDER bash|zsh|fish.
 
-Every option of --help, --bench --help, --compare --help, --digest --help and --jobs-from - --help must be offered, with
-the words that it takes, and the filters, in zsh and fish with their titles. Then a shell on a terminal of its own gets
-keys. Skipped (exit status 77) if the shell is not installed, or, after the first checks, if there is no terminal."""
+Every option of --help all must be offered, with the words that it takes, and the filters, in zsh and fish with their
+titles. Then a shell on a terminal of its own gets keys. Skipped (exit status 77) if the shell is not installed, or,
+after the first checks, if there is no terminal."""
 import json
 import os
 import re
@@ -113,9 +113,7 @@ def main():
     program, folder, shell = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3]
     if not shutil.which(shell):
         skip(f"{shell} is not installed")
-    text = "".join(run(program, *words).stdout
-                   for words in (["--help"], ["--bench", "--help"], ["--compare", "--help"],
-                                 ["--digest", "--help"], ["--jobs-from", "-", "--help"]))
+    text = run(program, "--help", "all").stdout
     options = re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", text, re.M)
     letters = re.findall(r"^  (-\w), --", text, re.M)
     titles = {re.sub(r"(\[?):.*", lambda found: "" if found[1] else ":", entry["name"]): entry["title"]
@@ -124,7 +122,7 @@ def main():
     table = run(program, "--list-variants").stdout
     variants = [line.split()[0] for line in table.splitlines() if re.match(r"\S+ +(cpu|cuda) ", line)]
     if len(options) < 20 or len(filters) < 20 or len(variants) < 10:
-        fail(f"--help, --list or --list-variants could not be read: {options} {filters} {variants}")
+        fail(f"--help all, --list or --list-variants could not be read: {options} {filters} {variants}")
     with temporary_folder() as home:
         open(os.path.join(home, "blue photo.png"), "w").close()
         values = dict(os.environ, HOME=home, FOLDER=folder, LC_ALL="C.UTF-8", GPUCONV_FILTERS="",
