@@ -240,6 +240,8 @@ RULES = [
     (r"docs/learn/count [\w-]+|cc -O3 -fopt-info-vec .*|nvcc .* -Xptxas -v .*", compile_program, False),
     (r"ncu .* \./words", profile_words, False),
     (r"make accept", elsewhere("tests/cli/recipes.py", '"make", "-s", "accept"'), False),
+    (r"python3 -m venv env && env/bin/pip install gpuconv-\*\.whl", elsewhere(
+        "packaging/try.sh", "python3 -m venv venv &&"), False),
     (r"pip install gpuconv-\*\.whl", elsewhere(".ci/functions", 'pip" install --quiet --no-deps "$work"'), False),
     (r"tar -xf gpuconv-.*", elsewhere("packaging/try.sh", "tar -xf gpuconv-*-linux-x86_64.tar.zst"), False),
     (r"podman .*|git archive HEAD \| podman build .*", elsewhere("packaging/try_container.sh", "buildah bud"), False),
