@@ -668,6 +668,7 @@ def test_compare_options():
         assert numpy.array_equal(first, kept[0]) and numpy.array_equal(second, kept[1])
         assert done.returncode == (0 if found else 1), (options, done, found)
     assert gpuconv.compare(edges, smooth, ignore_antialiasing=True).antialiased > 0
+    assert gpuconv.compare(a, b).ssim < gpuconv.compare(a, a).ssim == 1
 
 
 def test_compare_floats():

@@ -20,8 +20,8 @@ from harness import need_module, run, skip  # noqa: E402
 
 RECIPE = "pytest" if NAME == "xdist" else NAME
 MODULES = "pytest", "xdist", "torch", "cupy", "jax", "dask", "ray"
-NEEDS = {"processor": "transformers", "tensors": "dask"} | dict.fromkeys(
-    ("loader", "compile", "server", "dataset", "serve"), "torch")
+NEEDS = {"processor": "transformers", "tensors": "dask", "pillow": "PIL", "opencv": "cv2"} | dict.fromkeys(
+    ("tensor", "loader", "compile", "server", "dataset", "serve"), "torch")
 for module in {RECIPE, NAME, NEEDS.get(NAME)} & {*MODULES, *NEEDS.values()}:
     need_module(module)
 need_module("numpy")
@@ -34,6 +34,26 @@ PHOTOS = "cat.png", "coffee.png", "rocket.jpg"
 
 def same_file(name, other):
     assert pathlib.Path(name).read_bytes() == pathlib.Path(other).read_bytes(), (name, other)
+
+
+def check_pillow(left):
+    run(PROGRAM, "resize:800x800,unsharp:1:0.6", "photo.jpg", "expected.png")
+    assert left["small"].mode == "RGB" and gpuconv.compare("small.png", "expected.png")
+
+
+def check_opencv(left):
+    run(PROGRAM, "gaussian:2", "photo.jpg", "blurred.png", "--border", "reflect101")
+    run(PROGRAM, "sepia", "blurred.png", "expected.png")
+    assert numpy.array_equal(left["image"][:, :, ::-1], gpuconv.read("blurred.png"))
+    assert gpuconv.compare("sepia.png", "expected.png")
+
+
+def check_tensor(left):
+    tensor = left["torch"].arange(60.0).reshape(1, 3, 4, 5)
+    blurred = gpuconv.filter(tensor, "gaussian:1.5", layout="chw")
+    assert numpy.allclose(blurred[0, 1], gpuconv.filter(tensor[0, 1].numpy(), "gaussian:1.5"), rtol=1e-6)
+    assert left["blurred"].shape == (8, 3, 64, 64)
+    assert numpy.array_equal(left["batch"][0], tensor_of("photo.jpg", 256, 224, 0.5, 0.5))
 
 
 def check_file(_left):
@@ -111,10 +131,10 @@ def check_pytest(_left, workers=()):
     status, said = pytest()
     assert status == 1 and "golden/drawing.png does not exist; see gpuconv-differences/golden/drawing.png" in said, said
     status, said = pytest("--update-images", *workers)
-    assert status == 0 and "2 passed" in said and "--update-images wrote golden/drawing.png\n" in said, said
+    assert status == 0 and "1 passed" in said and "--update-images wrote golden/drawing.png\n" in said, said
     first = pathlib.Path("golden/drawing.png").read_bytes()
     status, said = pytest(*workers)
-    assert status == 0 and "2 passed" in said and not os.path.exists("gpuconv-differences/index.html"), said
+    assert status == 0 and "1 passed" in said and not os.path.exists("gpuconv-differences/index.html"), said
     golden = gpuconv.read("golden/drawing.png")
     golden.array[5, 6] ^= 128
     gpuconv.write("golden/drawing.png", golden)
