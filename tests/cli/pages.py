@@ -81,6 +81,8 @@ def make_folder(folder):
     (folder / "photo.heic").write_bytes(picture)  # a format is what the first bytes say
     (folder / "large.png").write_bytes(png(700, 800, 3, 8, unfiltered(os.urandom(1680000), 2100), level=0))
     (folder / "mine.txt").write_text("1 2 1\n")
+    for name, text in re.findall(r"<!-- filter: (\S+) -->\n```\n(.*?)```", source("docs/learn/colours.md"), re.S):
+        (folder / name).write_text(text)
     for name in ("photos", "in"):
         with tarfile.open(folder / f"{name}.tar", "w") as archive:
             archive.add(folder / "photos", "photos")
