@@ -3,7 +3,8 @@
 """Write the quotations and drawings of docs/kernels.md and of the book in docs/learn/:
 
     lesson.py            writes the drawings, and the code below each line <!-- code: ... --> of the pages
-    lesson.py --check    writes nothing, and fails where something is out of date or a drawing is in no page
+    lesson.py --check    writes nothing, and fails where something is out of date, a drawing is in no page, or an answer
+                         shows before it is asked for
 
 A quotation is <!-- code: FILE | FIRST | LAST -->: of a file of kernels/ or docs/, from the first line that contains
 FIRST to the next that contains LAST, or to the "end of file". The drawings are those of kernel_drawings.py and
@@ -54,7 +55,10 @@ def main():
              for page, text in pages.items()}
     fresh |= drawn("kernels", kernel_drawings.DRAWINGS, pages) | drawn(
         "learn", [*learn_drawings.DRAWINGS, *kernel_drawings.STEPS], pages)
-    stale = 0
+    answers = re.sub(r"<details>.*?</details>", "", pages[DOCS / "learn/answers.md"], flags=re.S).partition("\n## ")[2]
+    stale = len(re.findall(r"^(?!#|$).+", answers.partition("\n")[2], re.M))
+    if stale:
+        print("docs/learn/answers.md has lines outside <details>")
     for path, text in fresh.items():
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
