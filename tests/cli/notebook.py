@@ -116,6 +116,7 @@ def main():
     program, sources = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
     notebook = json.loads((sources / "docs/learn/lesson.ipynb").read_text(encoding="utf-8"))
     assert notebook["nbformat"] == 4 and notebook["metadata"]["kernelspec"]["name"] == "python3"
+    assert notebook["metadata"]["accelerator"] == "GPU"  # Colab takes its runtime from this
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells), "clear the outputs"
     assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
