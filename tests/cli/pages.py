@@ -76,7 +76,7 @@ def make_folder(folder):
     picture = png(40, 30, 3, 8, unfiltered(bytes(i * i % 251 for i in range(3600)), 120))
     for name in ("photo", "in", "a", "mask", "expected", "actual", "photos/a", "photos/deep/b", "expected/a", "actual/a"):
         (folder / f"{name}.png").write_bytes(picture)
-    for name in ("photo", "more/b"):
+    for name in ("photo", "photos/c", "more/b"):
         run(GPUCONV, "identity", str(folder / "photo.png"), str(folder / f"{name}.jpg"))
     (folder / "photo.heic").write_bytes(picture)  # a format is what the first bytes say
     (folder / "large.png").write_bytes(png(700, 800, 3, 8, unfiltered(os.urandom(1680000), 2100), level=0))
@@ -180,6 +180,12 @@ def start_debugger(line):
     expect(line.replace("gdb --args build-debug", "build"))
 
 
+def watch(line):
+    """The first round writes the result of a photo, and the second one leaves it."""
+    once = re.sub(r"^while sleep \d+", "for round in 1", line)
+    expect(f"{once} && cp -p web/c.webp once && {once} && ! [ web/c.webp -nt once ]")
+
+
 def list_suite(line):
     suite = line.split()[-1]
     assert any(f"'{suite}'" in path.read_text() for path in (ROOT / "tests").rglob("meson.build")), line
@@ -266,6 +272,7 @@ RULES = [
     (r"(meson setup|ninja -C) build(-debug)? .*", set_up, False),
     (r"gdb --args .*", start_debugger, False),
     (r"meson test -C build --suite \w+", list_suite, False),
+    (r"while sleep \d+; do .*; done", watch, False),
     (r"tests/fuzz/run\.sh filter 10", elsewhere(".ci/functions", "tests/fuzz/run.sh"), False),
     (r"tests/data/bad\.py", elsewhere("tests/data/meson.build", "'bad.py'"), False),
     (r"build/tests/fuzz/replay_image .*", elsewhere("tests/fuzz/meson.build", "'replay_'"), False),
