@@ -29,8 +29,7 @@ PROGRAM = (r"(?:[A-Z_]+=\S+ )*(?:(?:build/)?gpuconv |build/|docs/learn/count |\.
            r"|(?:benchmarks|tests/\w+|docs)/\w+\.(?:py|sh)|(?:python3|meson|ninja|nvcc|gdb|g?cc|ncu|git|make|apt-get|dpkg-buildpackage|srun|sbatch|mpirun|check_variants) )")
 # The marker before a block, and what runs it.
 OWNED = {"run": ".ci/run", "test": ".ci/run", "jq": "tests/cluster/cluster.py", "jq: answers": "tests/cli/answers.py",
-         "slurm: requeue": "tests/cli/statuses.py", "recipe: golden.sh": "tests/cli/recipes.py",
-         "digest": "tests/cli/digests.py"}
+         "slurm: requeue": "tests/cli/statuses.py", "digest": "tests/cli/digests.py"}
 NOT_MANUALS = ["CONTRIBUTING.md", "SECURITY.md"]
 MODULES = ["cv2", "matplotlib", "matplotlib.pyplot", "matplotlib.ticker", "numpy"]
 NO_GPU = re.compile("no GPU can be used|was built without (CUDA|libarchive)")

@@ -58,10 +58,8 @@ def command(name):
         return ["sh", "-c", f"rm -rf out; node --test {name}"], "node"
     if name == "golden.mjs":
         return ["sh", "-c", "rm -rf out; ./draw out && node use.mjs"], "node"
-    if name == "golden.yml":
-        need_module("yaml")
-        return ["sh", "-e", "steps"], "sh"
-    return ["sh", name], "sh"
+    need_module("yaml")  # golden.yml
+    return ["sh", "-e", "steps"], "sh"
 
 
 def write_steps(text, folder):
