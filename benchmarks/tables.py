@@ -131,6 +131,13 @@ class Tables:
             lines.append(line([name, backend, bits, filters, summary, milliseconds(time) if time else ""]))
         return lines
 
+    def story(self):
+        lines = head("variant", "the idea", "9 × 9, ms")
+        for name, *_, summary in self.program.variants():
+            if name in ("basic", "tiled-output", "register-tiled", "separable", "tensor-core"):
+                lines.append(line([name, summary, milliseconds(self.nine(name, "uint8"))]))
+        return lines
+
     def measured(self, variant):
         """The line in a kernel's head."""
         times = [(name, self.nine(variant, sample), self.copy[sample])
