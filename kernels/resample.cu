@@ -253,8 +253,7 @@ static bool launch_tiles_of(const struct plan *plan, struct device *device, cons
     const size_t shared = choose_tile<T>(&launch);
     if (shared == 0)
         return error_set(error, ERROR_GPU,
-                         "%s makes %d x %d pixels of %d x %d, which is too few for a GPU; give "
-                         "--backend cpu",
+                         "%s makes %d x %d pixels from %d x %d, which a GPU cannot do; give --backend cpu",
                          plan->filter->name, out->width, out->height, in->width, in->height);
     launch.tiles_x = (out->width + launch.tile_width - 1) / launch.tile_width;
     const int tiles_y = (out->height + launch.tile_height - 1) / launch.tile_height;

@@ -66,10 +66,10 @@ extern "C" bool texture_launch(const struct plan *plan, struct device *device, c
                                const struct plane *out, struct error *error)
 {
     if (in->width > 131072 || in->height > 65000 || in->row_bytes > 2 << 20)
-        return error_set(error, ERROR_WORK,
-                         "the variant %s takes images up to 131072 x 65000, and this one is %d x %d; choose another "
-                         "--variant",
-                         "texture", in->width, in->height);
+        return error_set(
+            error, ERROR_WORK,
+            "the variant %s takes images up to 131072 x 65000, and this image is %d x %d; choose another --variant",
+            "texture", in->width, in->height);
     struct textures textures = {};
     if (in->count > (int)(sizeof textures.planes / sizeof textures.planes[0]))
         return error_set(error, ERROR_WORK, "the variant %s takes at most 4 planes, not %d", "texture", in->count);

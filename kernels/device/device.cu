@@ -226,8 +226,8 @@ bool device_open(int index, struct device **opened, struct error *error)
     if (!device_count(&count, error))
         return false;
     if (index < 0 || index >= count)
-        return error_set(error, ERROR_NO_GPU, "there is no CUDA device %d; gpuconv --devices lists the %d there %s",
-                         index, count, count == 1 ? "is" : "are");
+        return error_set(error, ERROR_NO_GPU, "there is no CUDA device %d; gpuconv --devices lists all %d", index,
+                         count);
     struct device *device = (struct device *)calloc(1, sizeof *device);
     if (!device)
         return error_no_memory(error, "GPU %d", index);
@@ -653,7 +653,7 @@ bool device_launch(struct device *device, const struct device_taps *taps, device
     const bool is_reader = taps->count > 0;
     cudaError_t recorded = cudaSuccess;
     if (is_reader && device->index >= (int)(sizeof readers / sizeof *readers))
-        return error_set(error, ERROR_NO_GPU, "GPU %d is not one of the first 64; use another", device->index);
+        return error_set(error, ERROR_NO_GPU, "GPU %d is not one of the first 64; use another GPU", device->index);
     struct reader *reader = is_reader ? &readers[device->index] : NULL;
     if (is_reader)
         pthread_mutex_lock(&readers_mutex);

@@ -37,11 +37,10 @@ static inline bool driver_failure(const struct driver *driver, struct error *err
                          driver->release, has / 1000, has % 1000 / 10, built / 1000, wanted,
                          has >= 12000 ? ", or a gpuconv that CUDA 12 has compiled" : "");
     if (driver->needs_ptx)
-        return error_set(
-            error, ERROR_NO_GPU,
-            "the NVIDIA driver%s compiles PTX of CUDA %d.%d at most, and this gpuconv has that of CUDA %d.%d "
-            "for this GPU; update the driver, or build gpuconv with -Dgpu_arch=%d",
-            driver->release, has / 1000, has % 1000 / 10, built / 1000, built % 1000 / 10, capability);
+        return error_set(error, ERROR_NO_GPU,
+                         "the NVIDIA driver%s compiles PTX of CUDA %d.%d at most, and this gpuconv has PTX of CUDA "
+                         "%d.%d for this GPU; update the driver, or build gpuconv with -Dgpu_arch=%d",
+                         driver->release, has / 1000, has % 1000 / 10, built / 1000, built % 1000 / 10, capability);
     return error_set(error, ERROR_NO_GPU,
                      "this gpuconv has no code for a GPU of compute capability %d.%d, and gpuconv --version lists what "
                      "it has; use --backend cpu, or build it with -Dgpu_arch=%d if that is at least 75",

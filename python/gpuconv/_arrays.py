@@ -19,10 +19,10 @@ _ROUNDED = "computed as float32, and rounded once more; a result that is too lar
 SAMPLES = {
     "uint8": (0, 1, "as it is, and exact"), "uint16": (1, 2, "as it is, and exact"), "float32": (2, 4, "as it is"),
     "float16": (3, 2, _ROUNDED), "bfloat16": (4, 2, _ROUNDED),
-    "float64": (5, 8, "computed as float32; or a `ValueError`: `the input has samples that float32 does not hold; "
+    "float64": (5, 8, "computed as float32; or a `ValueError`: `the input has samples that float32 cannot store; "
                 "divide them`"),
-    "bool": (6, 1, "computed as 0 and 1 of float32; or a `ValueError`: `the result is not True and False alone, so "
-             "bool does not hold it; give the image as float32`")}
+    "bool": (6, 1, "computed as 0 and 1 of float32; or a `ValueError`: `the result is not only True and False, so "
+             "bool cannot store it; give the image as float32`")}
 # The indices of rows, columns, channels and images in a shape. Channels of more than 4 are images, too.
 AXES: dict[str | None, dict[int, Any]] = {
     "hwc": {2: (0, 1, None, None), 3: (0, 1, 2, None), 4: (1, 2, 3, 0)},
@@ -49,7 +49,7 @@ def axes_of(shape, layout, name):
     if axes is None:
         raise ValueError(f"the {name} has {len(shape)} dimensions; give {'2 or 3' if layout == 'nhw' else '2 to 4'}")
     if not all(1 <= count <= _INT_MAX for count in shape):  # min() would tell torch.compile the order of the sides
-        raise ValueError(f"the {name} has the shape {tuple(shape)}; give at least 1 of everything")
+        raise ValueError(f"the {name} has the shape {tuple(shape)}; give 1 or more in each dimension")
     row, column, channel, number = axes
     if channel is None or shape[channel] <= 4:
         return axes
@@ -158,11 +158,11 @@ def host_array(image, name):
     if is_tensor(image):
         image = image.detach()
         if kind_of(image.dtype) == "bfloat16":
-            raise TypeError(f"the {name} has samples of bfloat16, which NumPy lacks; give image.float()")
+            raise TypeError(f"the {name} has samples of bfloat16, which NumPy does not have; give image.float()")
     try:
         array = numpy.asarray(image)
     except ValueError:
-        raise ValueError(f"the {name} is no grid of samples; give rows of equal length") from None
+        raise ValueError(f"the {name} is not a grid of samples; give rows of equal length") from None
     if array.dtype.kind not in "biufc" and array.dtype.name not in SAMPLES:
         raise TypeError(f"the {name} is {_library.shown(image)}; give an array of uint8, uint16 or float32")
     return array
@@ -197,7 +197,7 @@ def output_array(out, like):
         raise ValueError(f"the output has samples of {array.dtype}, and the input of {like.dtype}; give an output like "
                          "the input")
     if any(stride == 0 for stride, count in zip(array.strides, array.shape) if count > 1):
-        raise ValueError("the output has strides of 0, so that its samples share memory; give an array of its own")
+        raise ValueError("the output has strides of 0, so that its samples share memory; give a new array")
     return array
 
 
@@ -277,8 +277,8 @@ def is_on_device(image):
 def _tensor_geometry(dtype, shape, strides, device, layout, name):
     """As _geometry(), for a tensor, which may be on a GPU."""
     if strides is None or device.type not in ("cpu", "cuda"):
-        raise TypeError(f"the {name} is a tensor that is sparse or on {device.type!r}; give a dense one on the CPU or a "
-                        "GPU of CUDA")
+        raise TypeError(f"the {name} is a tensor that is sparse or on {device.type!r}; give a dense tensor on the "
+                        "CPU or on a GPU of CUDA")
     size = SAMPLES.get(kind_of(dtype), (0, 0))[1]
     return _geometry(dtype, tuple(shape), tuple(size * stride for stride in strides),
                      DEVICE if device.type == "cuda" else HOST, layout, name)
@@ -383,7 +383,7 @@ def store_directly(result, out):
         raise ValueError(f"the output has the shape {tuple(out.shape)} and samples of {kind_of(out.dtype)}; give "
                          f"{tuple(result.shape)} of {kind_of(result.dtype)}")
     if numpy.ptp(bounds(out, "output")) < math.prod(out.shape) * SAMPLES[kind_of(out.dtype)][1]:
-        raise ValueError("the output has samples that share memory; give an array of its own")
+        raise ValueError("the output has samples that share memory; give a new array")
     out[...] = result
     return out
 
@@ -411,7 +411,7 @@ def empty_like(image, view, taps, layout):
     """A new array for what TAPS make of IMAGE, whose direct View is VIEW."""
     name = type(image).__module__.partition(".")[0]
     if name not in ("numpy", "cupy", "torch"):
-        raise TypeError(f"gpuconv makes no arrays of {name} on a GPU; give out=, an array of CuPy or PyTorch")
+        raise TypeError(f"gpuconv cannot make an array of {name} on a GPU; give out=, an array of CuPy or PyTorch")
     shape = _new_shape(image.shape, view.width, view.height, taps, layout)
     if shape is None:
         return sys.modules[name].empty_like(image)

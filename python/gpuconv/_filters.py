@@ -240,7 +240,7 @@ def _filter_directly(view, taps, options, layout, out, context):
     result = _arrays.empty_like(image, view, taps, layout) if out is None else out
     target = _arrays.direct_view(result, layout, "output")
     if is_on_device and not _arrays.is_on_device(result):
-        raise TypeError("the image is on a GPU and the output is not; give one on the same GPU")
+        raise TypeError("the image is on a GPU and the output is not; give an output on the same GPU")
     if target is None:
         if out is None or not _arrays.is_tensor(out) and not is_on_device:
             return None
@@ -287,7 +287,7 @@ def _apart(images, out):
 def _filter_list(images, source, out, options):
     """A result for each image."""
     if any(isinstance(image, (list, tuple, int, float)) for image in images):
-        raise TypeError("a list is for images, and this one has lists or numbers; give numpy.array(...) for one image")
+        raise TypeError("the list has lists or numbers, not images; give numpy.array(...) for one image")
     is_followed = any(_operator_for(image) is not None for image in images)
     if out is None:
         return [filter(image, source, **options) for image in images] if is_followed or not images else \

@@ -206,7 +206,7 @@ def _content_of(source, name=None):
         name = os.fsdecode(_library.text(named, "the path")) if isinstance(named, (str, bytes)) else name
         source = source.read()
         if isinstance(source, str):
-            raise TypeError("the file gives text; open it by open(path, 'rb')")
+            raise TypeError("the file is open as text; open it with open(path, 'rb')")
     try:
         return source if type(source) is bytes else numpy.frombuffer(source, numpy.uint8), name
     except (TypeError, ValueError, BufferError):
@@ -395,7 +395,7 @@ def _write_content(path, content):
         try:
             path.write(content)
         except TypeError:
-            raise TypeError("the file takes text; open it by open(path, 'wb')") from None
+            raise TypeError("the file is open as text; open it with open(path, 'wb')") from None
         return
     target = pathlib.Path(os.path.realpath(os.fsdecode(path)))  # a link stays a link
     exists = target.exists()
@@ -438,7 +438,7 @@ class Comparison:
 
     def __str__(self):
         if not self.same_shape:
-            return "the images have other sizes, channels or types"
+            return "the images have different sizes, channels or types"
         if self.pixels == 0 and self:
             return f"no pixel differs by more than {self.tolerance}; {self.tolerated} differ by up to {self.largest}"
         similar = "" if self.ssim == 1 else f"; PSNR {self.psnr:.2f} dB, SSIM {self.ssim:.4f}"

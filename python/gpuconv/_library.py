@@ -83,7 +83,7 @@ def text(value, name):
     except TypeError:
         raise TypeError(f"{name} is {shown(value)}; give a string") from None
     except UnicodeError:
-        raise ValueError(f"{name} has a character that UTF-8 cannot store; give another one") from None
+        raise ValueError(f"{name} has a character that UTF-8 cannot store; leave it out") from None
     if b"\0" in content:
         raise ValueError(f"{name} is {value!r}, with a character 0; leave it out")
     return content
@@ -269,4 +269,4 @@ class Object:
         self._close()
 
     def __reduce__(self):
-        raise TypeError("this object of gpuconv cannot be copied or sent to another process; make another one there")
+        raise TypeError("this object of gpuconv cannot be copied or sent to another process; make a new object there")

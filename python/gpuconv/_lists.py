@@ -173,7 +173,7 @@ def encode(images, view_of, settings, layout, context):
         settings.stream = _arrays.current_stream(arrays[0])
     views, _kept = _arrays.many_views(images, layout, lambda image: view_of(image, "image", layout, True))
     if len(numbers) > 1:
-        raise ValueError(f"the images are on the GPUs {sorted(numbers)}; give those of one GPU at a time")
+        raise ValueError(f"the images are on the GPUs {sorted(numbers)}; give the images of one GPU at a time")
     if not images:
         return []
     names = [f"image {index} of the list" for index in range(len(images))] if len(images) > 1 else [None]

@@ -83,7 +83,7 @@ def _new(shape, kind, device, memory):
         torch = importlib.import_module("torch")
         return torch.empty(shape, dtype=getattr(torch, kind))
     except TypeError:
-        raise TypeError("NumPy and CuPy lack bfloat16; import torch, and give device='cpu' or 'cuda'") from None
+        raise TypeError("NumPy and CuPy do not have bfloat16; import torch, and give device='cpu' or 'cuda'") from None
     except ImportError:
         raise TypeError("device='cpu' is for tensors of PyTorch; install it, or leave device out") from None
 
@@ -243,7 +243,7 @@ def from_config(config: "str | os.PathLike[str] | dict[str, Any]", **options: An
     kind = str(config.get("image_processor_type") or config.get("feature_extractor_type"))
     is_square = _SQUARE.get(re.sub("(ImageProcessor(Fast|Pil)?|FeatureExtractor)$", "", kind))
     if is_square is None:
-        raise ValueError(f"the config is for {kind}; give one for the image processor of " + ", ".join(sorted(_SQUARE)))
+        raise ValueError(f"the config is for {kind}; give a config for " + ", ".join(sorted(_SQUARE)))
     for name, value in config.items():
         if name not in _FIELDS and value not in (None, False, "channels_first"):
             raise ValueError(f"the config has {name} = {value!r}, which this does not do; use transformers")

@@ -152,14 +152,14 @@ def _save(ctx, inputs, output):
     for step, part in _steps(filter):
         if "region" in part or "square" in part:
             raise ValueError(f"the filter {part['name']} has a region or squares and no gradient here; give "
-                             "image.detach(), or do the same by PyTorch")
+                             "image.detach(), or do the same with PyTorch")
         if "matrix" in part or "footprint" in part:
             does = "changes each pixel by itself" if "matrix" in part else "puts samples in order"
             raise ValueError(f"the filter {part['name']} {does} and has no gradient; give image.detach(), or do the "
-                             "same by PyTorch")
+                             "same with PyTorch")
         if part.get("combine", "none") != "none" or part.get("absolute") or part.get("threshold"):
             raise ValueError(f"the filter {part['name']} is not linear, so it has no gradient; give image.detach(), or "
-                             "combine linear filters by PyTorch")
+                             "combine linear filters with PyTorch")
     channel = _arrays.AXES[layout][image.ndim][2]
     if alpha == "premultiply" and channel is not None and image.shape[channel] in (2, 4):
         raise ValueError("premultiplied alpha has no gradient; give alpha='keep', or alpha='filter' if the last "

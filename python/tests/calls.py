@@ -258,7 +258,7 @@ def test_errors():
             (ValueError, "CUDA stream", (image, "blur"), {"stream": 1}),
             (ValueError, "linear", (image.astype("float32"), "blur"), {"linear": True}),
             (TypeError, 'samples of int64; give image.astype("float32")', (image.astype("int64"), "blur"), {}),
-            (ValueError, "True and False alone", (image > 99, "blur"), {}),
+            (ValueError, "only True and False", (image > 99, "blur"), {}),
             (TypeError, "the image is 'blur'; give the image first", ("blur", image), {}),
             (TypeError, "a Filter; give the image first", (gpuconv.Filter("edge"), numpy.float32(image)), {}),
             (TypeError, "give one name, such as 'blur,edge'", (image, ["sharpen", "emboss"]), {}),
@@ -704,7 +704,7 @@ def test_golden():
     assert page.count("<h2>golden</h2>") == 1 and page.count("<img") == 3 and "golden.png: 1 pixels differ" in page
     expect(AssertionError, "new.png does not exist; see f/new.png", gpuconv.testing.assert_images_equal, a,
            pathlib.Path("new.png"), folder="f")
-    expect(AssertionError, "the images: the images have other sizes", gpuconv.testing.assert_images_equal, a, a[1:])
+    expect(AssertionError, "the images: the images have different sizes", gpuconv.testing.assert_images_equal, a, a[1:])
     floats = a / 255
     gpuconv.testing.assert_images_equal(floats, floats + 1e-9, 1e-6)
     expect(AssertionError, "differ by more than 0", gpuconv.testing.assert_images_equal, floats, floats + 0.01,
@@ -752,8 +752,8 @@ def test_golden_files():
     rgba = numpy.dstack([a, numpy.full((30, 40), 255, "uint8")])
     grey = a[:, :, 0].copy()
     assert passes(rgba, a) and passes(a, rgba) and passes(numpy.dstack([grey] * 3), grey)
-    expect(AssertionError, "other sizes, channels", gpuconv.testing.assert_images_equal, rgba, a, strict_channels=True,
-           folder="h")
+    expect(AssertionError, "different sizes, channels", gpuconv.testing.assert_images_equal, rgba, a, folder="h",
+           strict_channels=True)
     red = numpy.dstack([grey] * 3)
     red[0, 0] = 1, 2, 3
     fails(red, grey)

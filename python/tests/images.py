@@ -181,7 +181,7 @@ def test_copies():
             try:
                 pickle.loads(packed.replace(old, b"9.9.9\0"))
             except ValueError as error:
-                assert "pack and unpack by one version" in str(error), error
+                assert "pack and unpack with one version" in str(error), error
             else:
                 raise AssertionError("metadata of another version were taken")
 
@@ -214,7 +214,7 @@ def test_warnings():
     """What the command line warns of."""
     rgba = numpy.dstack([IMAGE, IMAGE[..., 0]])
     for array, suffix, text in ((rgba, "jpg", "JPEG cannot store alpha"), (rgba, "ppm", "PPM cannot store alpha"),
-                                (IMAGE.astype("uint16"), "jpg", "JPEG holds 8 bits"), (rgba, "png", None),
+                                (IMAGE.astype("uint16"), "jpg", "JPEG stores 8 bits"), (rgba, "png", None),
                                 (IMAGE, "jpg", None), (IMAGE.astype("uint16"), "png", None)):
         said, content = warned(gpuconv.encode, array, suffix)
         assert len(said) == (text is not None) and (text is None or text in said[0]), (suffix, said)

@@ -68,9 +68,9 @@ def test_types():
     mask = IMAGE > 100
     assert same(gpuconv.filter(mask, "identity"), mask)
     assert same(gpuconv.filter(numpy.ones((9, 9), bool), [[1]]), numpy.ones((9, 9), bool))
-    expect(ValueError, "True and False alone", gpuconv.filter, mask, "blur")
+    expect(ValueError, "only True and False", gpuconv.filter, mask, "blur")
     assert numpy.isinf(gpuconv.filter(numpy.full((9, 9), 60000, "float16"), [[2]])).all()
-    expect(ValueError, "float32 does not hold", gpuconv.filter, numpy.full((9, 9), 1e300), "blur")
+    expect(ValueError, "float32 cannot store", gpuconv.filter, numpy.full((9, 9), 1e300), "blur")
     infinite = numpy.zeros((9, 9))
     infinite[0, 0] = numpy.inf
     assert gpuconv.filter(infinite, "identity")[0, 0] == numpy.inf

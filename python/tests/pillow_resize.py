@@ -287,7 +287,7 @@ def test_refused():
         expect(ValueError, "give a part of it", gpuconv.pillow_resize, grey, (3, 3), "pillow-box", box=box)
     for gap in (0, 0.99, -1, float("nan")):
         expect(ValueError, "1 or more, or None", gpuconv.pillow_resize, grey, (3, 3), "pillow-box", reducing_gap=gap)
-    expect(ValueError, "give at least 1", gpuconv.pillow_resize, grey, (3, 0), "pillow-box")
+    expect(ValueError, "give 1 or more in each dimension", gpuconv.pillow_resize, grey, (3, 0), "pillow-box")
     expect(ValueError, "a side of the size is -1; give", gpuconv.pillow_resize, grey, (3, -1), "pillow-box")
     expect(TypeError, "a side of the size is 3.5; give", gpuconv.pillow_resize, grey, (3, 3.5), "pillow-box")
     expect(TypeError, "an edge of the box is '3'; give", gpuconv.pillow_resize, grey, (3, 3), "pillow-box", box=(1, 2, "3", 4))

@@ -100,7 +100,7 @@ def filter_alone(images, name, kind, options):
     if kind == "bool":
         nearest = made >= 0.5
         if not (abs(made - nearest) <= 2**-12).all():
-            raise ValueError("the result is not True and False alone")
+            raise ValueError("the result is not only True and False")
         return nearest
     return made
 

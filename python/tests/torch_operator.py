@@ -130,8 +130,8 @@ def test_wrong_calls():
     with torch.autograd.forward_ad.dual_level():
         expect(TypeError, unknown, blur, torch.autograd.forward_ad.make_dual(batch, batch))
         assert torch.equal(blur(batch), gpuconv.filter(batch, "blur", layout="chw"))
-    expect(TypeError, "is sparse or on 'meta'; give a dense one", blur, batch.to("meta"))
-    expect(TypeError, "is sparse or on 'cpu'; give a dense one", blur, batch.to_sparse())
+    expect(TypeError, "is sparse or on 'meta'; give a dense tensor", blur, batch.to("meta"))
+    expect(TypeError, "is sparse or on 'cpu'; give a dense tensor", blur, batch.to_sparse())
     expect(ValueError, "takes no context and no stream", gpuconv.filter, image, "blur", context=gpuconv.Context())
     expect(ValueError, "there is no border None; give", gpuconv.filter, image, "blur", border=None)
     expect(ValueError, "the input has 1 dimensions; give", gpuconv.filter, image[0, 0], "blur")

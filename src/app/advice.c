@@ -17,13 +17,15 @@ void warn_filters(const struct options *options, const struct filter *filters, s
             print_warning(options, filter->name, ": all its taps are 0, so all pixels become the same; check the file");
         if (filter_kind(filter)->repeats_edge && options_given(options, OPTION(recipe.border)) &&
             options->recipe.border != BORDER_REPLICATE)
-            print_warning(options, filter->name, ": repeats the edge of the picture, whatever --border says");
+            print_warning(options, filter->name, ": repeats the edge of the picture with every --border");
         if (times == 0)
             continue;
-        snprintf(text, sizeof text,
-                 ": its taps sum to %.10g, which makes a picture that many times as bright; %s the line \"scale "
-                 "%.10g\"%s, or a scale of 1 if you mean that",
-                 times, filter->is_matrix ? "put" : "add", times, filter->is_matrix ? " in place of its first" : "");
+        snprintf(
+            text, sizeof text,
+            ": its taps sum to %.10g, so the picture becomes %.10g times as bright; %s the line \"scale %.10g\"%s, "
+            "or a scale of 1 to keep that",
+            times, times, filter->is_matrix ? "put" : "add", times,
+            filter->is_matrix ? " in place of its first line" : "");
         print_warning(options, filter->name, text);
     }
 }
@@ -101,7 +103,7 @@ void warn_unused_device(const struct options *options)
     /* Do not look for GPU 0: CUDA starts slowly, and the run will find out. */
     if (pipeline_has_cuda && (largest == 0 || largest < pipeline_gpus()))
         return;
-    char reason[64] = ": there is no GPU that gpuconv could use";
+    char reason[64] = ": there is no GPU that gpuconv can use";
     if (pipeline_has_cuda)
         snprintf(reason, sizeof reason, ": there is no GPU %d (gpuconv --devices)", largest);
     warn_option(options, option_of_field(OPTION(devices)), reason);

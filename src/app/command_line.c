@@ -120,14 +120,13 @@ static bool validate_uses(const struct options *options, struct error *error)
     for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
         const struct option *o = first_given(options, owners[i].only);
         if (o != NULL && options->mode != owners[i].mode)
-            return error_set(error, ERROR_USAGE, "--%s belongs to --%s; give both or neither", o->name,
+            return error_set(error, ERROR_USAGE, "--%s needs --%s; give both or neither", o->name,
                              options_mode_name(owners[i].mode));
     }
     if (options->mode != MODE_DIGEST && first_given(options, ONLY_DIGEST) != NULL)
-        return error_set(
-            error, ERROR_USAGE,
-            "--filter belongs to --digest and --jobs-from; give one of them, or gpuconv FILTER INPUT OUTPUT "
-            "to filter images");
+        return error_set(error, ERROR_USAGE,
+                         "--filter needs --digest or --jobs-from; give one of them, or gpuconv FILTER INPUT OUTPUT to "
+                         "filter images");
     if (options->mode == MODE_RUN && options->json)
         return error_set(
             error, ERROR_USAGE,
@@ -141,8 +140,9 @@ static bool validate_uses(const struct options *options, struct error *error)
         return error_set(error, ERROR_USAGE, "--%s is for many files, and --%s does not filter files; leave one out",
                          many->name, options_mode_name(options->mode));
     if (options->mode != MODE_RUN && run != NULL)
-        return error_set(error, ERROR_USAGE, "--%s is for filtering images, and --%s filters none; leave one out",
-                         run->name, options_mode_name(options->mode));
+        return error_set(error, ERROR_USAGE,
+                         "--%s is for filtering images, and --%s does not filter images; leave one out", run->name,
+                         options_mode_name(options->mode));
     return true;
 }
 
@@ -151,38 +151,36 @@ static bool validate_pairs(const struct options *options, struct error *error)
 {
     static const struct {
         size_t option, other;
-        bool needed; /* else the other must not be given */
-        const char *sentence;
+        bool needed;        /* else the other must not be given */
+        const char *advice; /* why and what to do; NULL to leave one out */
     } rules[] = {
-        {OPTION(verbose), OPTION(quiet), false, "--verbose and --quiet contradict each other; leave one out"},
-        {OPTION(json), OPTION(bench.csv), false, "--json and --csv contradict each other; leave one out"},
-        {OPTION(list.output), OPTION(list.in_place), false,
-         "--output and --in-place contradict each other; leave one out"},
+        {OPTION(verbose), OPTION(quiet), false, NULL},
+        {OPTION(json), OPTION(bench.csv), false, NULL},
+        {OPTION(list.output), OPTION(list.in_place), false, NULL},
         {OPTION(list.also), OPTION(list.in_place), false,
-         "--also and --in-place contradict each other: a file has one result; write to folders with --output DIR"},
-        {OPTION(list.suffix), OPTION(list.in_place), false,
-         "--suffix and --in-place contradict each other; leave one out"},
+         ": a file has one result; write to folders with --output DIR"},
+        {OPTION(list.suffix), OPTION(list.in_place), false, NULL},
         {OPTION(job.skip_existing), OPTION(list.in_place), false,
-         "--skip-existing and --in-place contradict each other; give --report FILE, and run the same line to continue"},
+         "; give --report FILE, and run the same line to continue"},
         {OPTION(job.codec.page), OPTION(list.in_place), false,
-         "--page and --in-place contradict each other: the other pages would be lost; write to another file"},
-        {OPTION(list.pages), OPTION(list.in_place), false,
-         "--pages and --in-place contradict each other: each page gets a file of its own; leave one out"},
-        {OPTION(list.pages), OPTION(job.codec.page), false, "--pages and --page contradict each other; leave one out"},
-        {OPTION(list.keeps_suffix), OPTION(list.in_place), false,
-         "--keep-suffix and --in-place contradict each other; leave one out"},
-        {OPTION(list.keeps_suffix), OPTION(list.format), true,
-         "--keep-suffix says where --format puts its suffix; give both or neither"},
-        {OPTION(list.null_separated), OPTION(list.files_from), true,
-         "--null says how --files-from separates its names; give both or neither"},
-        {OPTION(images_only), OPTION(tar), true, "--images-only is for archives; give --tar, too"},
-        {OPTION(keep_failed), OPTION(tar), true, "--keep-failed is for archives; give --tar, too"},
-        {OPTION(job.strip.kept), OPTION(job.strip.level), true, "--keep says what --strip leaves; give --strip, too"},
-        {OPTION(compare.removes), OPTION(compare.update), true, "--delete goes with --update; give both or neither"},
+         ": the other pages would be lost; write to another file"},
+        {OPTION(list.pages), OPTION(list.in_place), false, ": each page gets its own file; leave one out"},
+        {OPTION(list.pages), OPTION(job.codec.page), false, NULL},
+        {OPTION(list.keeps_suffix), OPTION(list.in_place), false, NULL},
+        {OPTION(list.keeps_suffix), OPTION(list.format), true, NULL},
+        {OPTION(list.null_separated), OPTION(list.files_from), true, NULL},
+        {OPTION(images_only), OPTION(tar), true, NULL},
+        {OPTION(keep_failed), OPTION(tar), true, NULL},
+        {OPTION(job.strip.kept), OPTION(job.strip.level), true, NULL},
+        {OPTION(compare.removes), OPTION(compare.update), true, NULL},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (options_given(options, rules[i].option) && options_given(options, rules[i].other) != rules[i].needed)
-            return error_set(error, ERROR_USAGE, "%s", rules[i].sentence);
+        if (options_given(options, rules[i].option) && options_given(options, rules[i].other) != rules[i].needed) {
+            const char *name = option_of_field(rules[i].option)->name, *other = option_of_field(rules[i].other)->name;
+            return rules[i].needed ? error_set(error, ERROR_USAGE, "--%s needs --%s; give both or neither", name, other)
+                                   : error_set(error, ERROR_USAGE, "--%s and --%s cannot be combined%s", name, other,
+                                               rules[i].advice != NULL ? rules[i].advice : "; leave one out");
+        }
     return true;
 }
 
@@ -218,7 +216,7 @@ bool options_check_backend(struct options *options, struct error *error)
         return false;
     const struct device_choice *devices = &options->devices;
     if ((devices->all || devices->count > 0) && recipe->choice == CHOICE_CPU)
-        return error_set(error, ERROR_USAGE, "--device names a GPU, but --%s %s uses none; leave one out",
+        return error_set(error, ERROR_USAGE, "--device names a GPU, but --%s %s does not use a GPU; leave one out",
                          variant != NULL ? "variant" : "backend", variant != NULL ? variant->name : "cpu");
     return true;
 }
@@ -268,10 +266,10 @@ static bool validate_run_options(const struct options *options, struct error *er
                          "--%s is for many files; say where they go with --output DIR, or --in-place", many->name);
     if (list->in_place && options->shard.count > 1)
         return error_set(error, ERROR_USAGE,
-                         "--shard and --in-place contradict each other: a shard that is started again would filter its "
+                         "--shard and --in-place cannot be combined: a shard that is started again would filter its "
                          "files twice; write to a folder with --output DIR");
     if (list->suffix != NULL && strchr(list->suffix, '/') != NULL)
-        return error_set(error, ERROR_USAGE, "--suffix is part of a name, and \"%s\" holds a slash; leave that out",
+        return error_set(error, ERROR_USAGE, "--suffix is part of a name, and \"%s\" has a slash; leave the slash out",
                          list->suffix);
     if (list->output != NULL && format_find_by_path(list->output) != NULL)
         return error_set(error, ERROR_USAGE,
@@ -289,10 +287,10 @@ static bool validate_many(const struct options *options, struct error *error)
         return error_set(error, ERROR_USAGE, "%s needs an INPUT; " USAGE, options->filter);
     for (size_t i = 0; i < list->input_count; i++)
         if (file_is_standard(list->inputs[i]))
-            return error_set(
-                error, ERROR_USAGE,
-                list->in_place ? "--in-place needs a file, and INPUT is standard input; give an OUTPUT"
-                               : "standard input holds an image without a name; name a file, or give FILTER - OUTPUT");
+            return error_set(error, ERROR_USAGE,
+                             list->in_place
+                                 ? "--in-place needs a file, and INPUT is standard input; give an OUTPUT"
+                                 : "an image on standard input has no file name; give a file, or FILTER - OUTPUT");
     return true;
 }
 
@@ -301,7 +299,8 @@ static bool validate_pair(int count, struct options *options, struct error *erro
 {
     char *const *operands = options->operands;
     if (options->devices.all || options->devices.count > 1)
-        return error_set(error, ERROR_USAGE, "--device names several GPUs, and one image runs on one GPU; name one");
+        return error_set(error, ERROR_USAGE,
+                         "--device names several GPUs, and one image runs on one GPU; give one GPU");
     if (count == 1)
         return error_set(error, ERROR_USAGE, "%s needs an INPUT and an OUTPUT; " USAGE, operands[0]);
     if (count == 2)
@@ -324,16 +323,16 @@ static bool validate_pair(int count, struct options *options, struct error *erro
             return false;
     } else if (options->job.skip_existing) {
         return error_set(error, ERROR_USAGE,
-                         "--skip-existing looks for the OUTPUT, and that is standard output; name a file");
+                         "--skip-existing looks for the file OUTPUT, and OUTPUT is standard output; give a file");
     } else if (options->report != NULL && file_is_standard(options->report)) {
         return error_set(error, ERROR_USAGE,
-                         "the image and its --report would both go to standard output; name a file for one of them");
+                         "the image and its --report would both go to standard output; give a file for one of them");
     }
     if (options->list.format == NULL)
         options->list.format = format_find_by_path(options->output);
     options->pair = !options->list.pages || options->list.format == format_find_by_suffix("tif");
     if (!options->pair && (file_is_standard(options->input) || file_is_standard(options->output)))
-        return error_set(error, ERROR_USAGE, "--pages counts the pages of a file and writes several; name two files");
+        return error_set(error, ERROR_USAGE, "--pages cannot use standard input or output; give two files");
     return true;
 }
 
@@ -368,14 +367,14 @@ static bool validate_tar(int count, struct options *options, struct error *error
                            "gpuconv --tar FILTER INPUT - | zstd > OUTPUT");
     if (format_find_by_path(options->output) != NULL)
         return error_about(error, ERROR_USAGE, options->output,
-                           "has the name of an image, and --tar writes an archive; name a file such as out.tar");
+                           "has the name of an image, and --tar writes an archive; give a file such as out.tar");
     if (file_same(options->input, options->output))
         return error_set(error, ERROR_USAGE,
-                         "%s is the same file as %s, which --tar reads while it writes; name another OUTPUT",
+                         "%s is the same file as %s, which --tar reads while it writes; give another OUTPUT",
                          options->output, options->input);
     if (file_is_standard(options->output) && options->report != NULL && file_is_standard(options->report))
         return error_set(error, ERROR_USAGE,
-                         "the archive and its --report would both go to standard output; name a file for one of them");
+                         "the archive and its --report would both go to standard output; give a file for one of them");
     return true;
 }
 
@@ -403,11 +402,11 @@ static bool validate_text_files(const struct options *options, struct error *err
             continue;
         paths[i] = options->values[i] != NULL ? options->values[i] : "-";
         if (format_find_by_path(paths[i]) != NULL)
-            return error_set(error, ERROR_USAGE, "--%s %s has the name of an image; name another file",
+            return error_set(error, ERROR_USAGE, "--%s %s has the name of an image; give another file",
                              option_table[i].name, paths[i]);
         for (size_t j = 0; j < i; j++)
             if (paths[j] != NULL && strcmp(paths[j], paths[i]) == 0)
-                return error_set(error, ERROR_USAGE, "--%s and --%s both write to %s; name two files",
+                return error_set(error, ERROR_USAGE, "--%s and --%s both write to %s; give two files",
                                  option_table[j].name, option_table[i].name, file_output_name(paths[i]));
     }
     return true;
@@ -428,12 +427,12 @@ static bool validate_compare(int count, struct options *options, struct error *e
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         standard += inputs[i] != NULL && file_is_standard(inputs[i]);
     if (standard > 1)
-        return error_set(error, ERROR_USAGE, "standard input holds one image or list; name a file for the other");
+        return error_set(error, ERROR_USAGE, "standard input can be read only once; give a file for the other input");
     if (options->compare.update && (file_is_standard(options->expected) || file_is_standard(options->actual)))
-        return error_set(error, ERROR_USAGE, "--update copies files, and standard input is not one; name a file");
+        return error_set(error, ERROR_USAGE, "--update copies files, and standard input is not a file; give a file");
     if (options->picture != NULL && file_is_standard(options->picture))
         return error_set(error, ERROR_USAGE,
-                         "--compare prints its answer on standard output; name a file for the difference picture");
+                         "--compare prints its answer on standard output; give a file for the difference picture");
     if (options->json && options->report != NULL && file_is_standard(options->report))
         return error_set(error, ERROR_USAGE, "--json and --report - print the same lines; leave one out");
     return validate_text_files(options, error);
@@ -448,7 +447,7 @@ static bool validate_digest(int count, struct options *options, struct error *er
     for (int i = 0; i < count; i++)
         standard += file_is_standard(options->operands[i]);
     if (standard > 1)
-        return error_set(error, ERROR_USAGE, "standard input holds one image or list; name a file for the other");
+        return error_set(error, ERROR_USAGE, "standard input can be read only once; give a file for the other input");
     if (checks && (count > 0 || list->files_from != NULL))
         return error_set(error, ERROR_USAGE, "--check takes all names from %s, but %s was given; leave one out",
                          file_input_name(options->check), count > 0 ? options->operands[0] : "--files-from");

@@ -58,7 +58,7 @@ bool check_compare_picture(const struct options *options, const char *expected, 
         return false;
     if (file_same(expected, picture) || file_same(actual, picture))
         return error_set(error, ERROR_USAGE,
-                         "%s is one of the images to compare; name another file for the difference picture", picture);
+                         "%s is one of the images to compare; give another file for the difference picture", picture);
     return true;
 }
 
@@ -71,8 +71,8 @@ static bool check_folders(const struct options *options, struct error *error)
     const struct format *format = options->list.format;
     if (options->picture != NULL && format != NULL && !format->holds_comments)
         return error_set(error, ERROR_USAGE,
-                         "a %s cannot hold the mark by which the next run replaces the pictures in %s; leave --format "
-                         "out, or give --format png",
+                         "a %s cannot store a comment, so the next run would not know the pictures in %s; leave "
+                         "--format out, or give --format png",
                          format->name, options->picture);
     const bool inside[2] = {file_is_inside(folders[0], folders[1]), file_is_inside(folders[1], folders[0])};
     const bool has_masks = options->compare.mask != NULL && is_folder(options->compare.mask);
@@ -85,20 +85,19 @@ static bool check_folders(const struct options *options, struct error *error)
                                "is not a folder, but %s is; compare two files or two folders", folders[1 - i]);
         if (options->picture != NULL && access(options->picture, F_OK) == 0 && !is_folder(options->picture))
             return error_about(error, ERROR_WORK, options->picture,
-                               "is not a folder; name one for the pictures of differences");
+                               "is not a folder; give a folder for the pictures of differences");
         if (options->picture != NULL && file_is_inside(options->picture, folders[i]))
             return error_set(error, ERROR_USAGE,
-                             "%s is in %s, and the next run would compare the pictures in it; name another folder",
+                             "%s is in %s, and the next run would compare the pictures in it; give another folder",
                              options->picture, folders[i]);
         if (options->picture != NULL && has_masks && file_is_inside(options->picture, options->compare.mask))
-            return error_set(error, ERROR_USAGE, "%s is in the folder of masks %s; name another folder for pictures",
+            return error_set(error, ERROR_USAGE, "%s is in the folder of masks %s; give another folder for pictures",
                              options->picture, options->compare.mask);
         if (has_masks && file_is_inside(options->compare.mask, folders[i]))
             return error_set(error, ERROR_USAGE, "%s is in %s, whose images are compared; move the masks out of it",
                              options->compare.mask, folders[i]);
         if (inside[i])
-            return error_set(error, ERROR_USAGE,
-                             "%s is %s %s, whose images it would be compared with; give two separate folders",
+            return error_set(error, ERROR_USAGE, "%s is %s %s, so they cannot be compared; give two separate folders",
                              folders[i], inside[1 - i] ? "the same folder as" : "in", folders[1 - i]);
     }
     return true;
@@ -453,7 +452,7 @@ static int print_no_work(const struct comparison *comparison, struct error *erro
                     listed ? " of the list" : "", listed ? " and the list" : "");
     else
         error_about(error, ERROR_WORK, options->actual,
-                    "contains no image%s with a partner in %s, so nothing was compared; check both paths%s",
+                    "contains no image%s with the same name as in %s, so nothing was compared; check both paths%s",
                     listed ? " of the list" : "", options->expected, listed ? " and the list" : "");
     return print_error_line(error);
 }

@@ -121,7 +121,7 @@ int run_conformance(const struct options *options)
     free(text);
     if (done && runs.mismatches > 0)
         done = error_set(&error, ERROR_WORK,
-                         "%zu cases are not as " PIXELS_NAME " says, or ran elsewhere; do not trust this build here",
+                         "%zu cases differ from " PIXELS_NAME ", or ran on another backend; do not use this build",
                          runs.mismatches);
     return done ? 0 : print_error_line(&error);
 }

@@ -211,7 +211,7 @@ static bool add_member(struct job_line *line, FILE *options, const char *name, j
         if (json_is_null(value))
             return true;
         if (!json_is_string(value) || json_string_length(value) == 0)
-            return error_set(error, ERROR_USAGE, "\"%s\" is no path; give the path of a file as a string", name);
+            return error_set(error, ERROR_USAGE, "\"%s\" is not a path; give the path of a file as a string", name);
         line->files[i] = show_bytes(json_string_value(value));
         return line->files[i] != NULL || error_no_memory(error, "a path");
     }
@@ -253,11 +253,11 @@ static bool take_output(json_t *object, size_t number, size_t *count, struct err
     if (!json_is_object(output))
         return error_set(
             error, ERROR_USAGE,
-            "\"outputs\" is no list of objects; give one for each output, such as {\"output\": \"a.jpg\"}");
+            "\"outputs\" is not a list of objects; give an object for each output, such as {\"output\": \"a.jpg\"}");
     if (json_object_get(output, "input") != NULL || json_object_get(output, "id") != NULL ||
         json_object_get(output, "outputs") != NULL)
         return error_set(error, ERROR_USAGE,
-                         "\"input\", \"id\" and \"outputs\" are of the line, not of an output; move them");
+                         "\"input\", \"id\" and \"outputs\" are for the line, not for outputs; move them");
     json_incref(output);
     const bool done = json_object_del(object, "outputs") == 0 && json_object_update(object, output) == 0;
     json_decref(output);

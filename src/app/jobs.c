@@ -97,7 +97,7 @@ static bool set_option(struct job_template *template, const char *name, char kin
         return suggest_option(dashed, error);
     }
     if ((o->bits & IN_LINE) == 0)
-        return error_set(error, ERROR_USAGE, "\"%s\" is no option of a job; leave it out", name);
+        return error_set(error, ERROR_USAGE, "\"%s\" is not an option of a job; leave it out", name);
     if (o->group == GROUP_COMPARE && !template->compares)
         return error_set(error, ERROR_USAGE, "\"%s\" is for a pair of \"expected\" and \"actual\"; leave it out", name);
     if (template->compares && (o->group == GROUP_FILTER || o->group == GROUP_BACKEND || (o->bits & ONLY_DIGEST) != 0))
@@ -123,7 +123,7 @@ static bool set_template_options(struct job_template *template, struct error *er
         if (before != NULL && strcmp(before, name) == 0 && o != NULL && o->kind != KIND_AREA)
             return error_set(error, ERROR_USAGE, "\"%s\" takes one value, not a list%s", name,
                              strcmp(name, "filter") == 0 ? "; join filters by commas, as in \"blur,edge\""
-                                                         : "; give one");
+                                                         : "; give one value");
         before = name;
         kind = name + strlen(name) + 1;
         if (!set_option(template, name, *kind, kind + 1, error))
@@ -278,15 +278,15 @@ static bool check_line_files(const struct job_line *line, bool *compares, struct
     if (filters == *compares)
         return error_set(error, ERROR_USAGE,
                          filters ? "has an image and a pair; give two lines"
-                                 : "names no file; give \"input\" and \"output\", or \"expected\" "
-                                   "and \"actual\"");
+                                 : "has no file; give \"input\" and \"output\", or \"expected\" and \"actual\"");
     const enum job_file needed = *compares ? JOB_EXPECTED : JOB_INPUT;
     for (enum job_file file = needed; file < needed + 2; file++)
         if (files[file] == NULL)
             return error_set(error, ERROR_USAGE, "has no \"%s\"; give the path of a file", job_file_name(file));
     for (enum job_file file = 0; file < JOB_FILES; file++)
         if (files[file] != NULL && file_is_standard(files[file]))
-            return error_set(error, ERROR_USAGE, "\"%s\" is \"-\", and the standard streams hold the jobs; name a file",
+            return error_set(error, ERROR_USAGE,
+                             "\"%s\" is \"-\", and the jobs use standard input and output; give a file",
                              job_file_name(file));
     return true;
 }
@@ -300,7 +300,7 @@ static bool prepare_image(struct entry *entry, struct error *error)
     if (!options_check_suffix(&template->options, job->output, false, error))
         return false;
     if (exists && stat(job->output, &output) == 0 && file_is_one(&input, &output))
-        return error_set(error, ERROR_USAGE, "%s is the same file as %s; name another output", job->output, job->input);
+        return error_set(error, ERROR_USAGE, "%s is the same file as %s; give another output", job->output, job->input);
     job->name = job->input;
     job->bytes = exists && S_ISREG(input.st_mode) ? (uint64_t)input.st_size : 0;
     job->format =
@@ -492,7 +492,7 @@ static void handle_line_event(void *context, const struct job_result *result, en
 {
     struct stream *stream = context;
     if (event == JOB_GPU_FAILED)
-        print_warning(stream->options, result->run->pipeline->fallback.message, "; the CPU takes over");
+        print_warning(stream->options, result->run->pipeline->fallback.message, "; the CPU continues");
     else if (event == JOB_WRITTEN || (event == JOB_INTERRUPTED && is_writable(stream->report.descriptor)))
         answer_line(stream, result);
 }

@@ -97,7 +97,7 @@ void warn_unread_curves(struct warnings *warnings, const char *name, unsigned un
     char detail[64];
     for (enum curve_source other = CURVE_OF_CICP; other < source; other++)
         if (unread & 1u << other) {
-            snprintf(detail, sizeof detail, "%s, and uses that of %s", metadata_curve_name(other),
+            snprintf(detail, sizeof detail, "%s, and uses the curve of %s", metadata_curve_name(other),
                      metadata_curve_name(source));
             warn_counted(warnings, name, ": --linear cannot read the curve of %s", detail);
         }
@@ -117,12 +117,12 @@ void warn_losses(struct warnings *warnings, const char *name, const struct forma
 {
     char text[128];
     if (alpha_dropped && !options_given(warnings->options, OPTION(job.codec.background))) {
-        snprintf(text, sizeof text, ": %s cannot store alpha; the image is put on white (--background COLOUR)",
+        snprintf(text, sizeof text, ": %s cannot store alpha; the image is put on white (see --background)",
                  format->name);
         warn_counted(warnings, name, text, "");
     }
     if (reduced) {
-        snprintf(text, sizeof text, ": %s holds %d bits per sample; the image's 16 are reduced", format->name,
+        snprintf(text, sizeof text, ": %s stores %d bits per sample; the image's 16 bits are reduced", format->name,
                  format->max_bits);
         warn_counted(warnings, name, text, "");
     }

@@ -103,7 +103,7 @@ static bool parse_devices(const struct option *o, const char *value, struct devi
                              o->high, value);
         for (size_t i = 0; i < devices->count; i++)
             if (devices->list[i] == number)
-                return error_set(error, ERROR_USAGE, "--%s names GPU %d twice; name it once", o->name, number);
+                return error_set(error, ERROR_USAGE, "--%s has GPU %d twice; give it once", o->name, number);
         devices->list[devices->count++] = number;
         if (*at++ == '\0')
             break;
@@ -235,8 +235,8 @@ static bool add_also(const struct option *o, const char *value, struct list_requ
         return error_set(error, ERROR_USAGE, "--%s takes a folder, = and a filter, as in small=resize:640x, not \"%s\"",
                          o->name, value);
     if (list->also_count == OUTPUTS_MAX - 1)
-        return error_set(error, ERROR_USAGE, "--%s was given more than %d times; give a second run", o->name,
-                         OUTPUTS_MAX - 1);
+        return error_set(error, ERROR_USAGE, "--%s was given more than %d times; give the others in a second run",
+                         o->name, OUTPUTS_MAX - 1);
     *end = '\0';
     list->also[list->also_count++] = (struct also){.output = value, .filter = end + 1};
     return true;

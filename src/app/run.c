@@ -113,7 +113,7 @@ static void print_job_result(const struct options *options, const struct job_res
     if (result->outcome == JOB_SKIPPED && options->list.in_place)
         print_detail("skipped", "%s: an earlier run wrote it, says %s", job->input, options->report);
     else if (result->outcome == JOB_SKIPPED && options->tar)
-        print_detail("unchanged", "%s: is %s", job->input, job->is_link ? "a link" : "no image");
+        print_detail("unchanged", "%s: is %s", job->input, job->is_link ? "a link" : "not an image");
     else if (result->outcome == JOB_SKIPPED)
         print_detail("skipped", "%s: %s exists", file_input_name(job->input), job->output);
     else if (options->pair)
@@ -158,8 +158,8 @@ static void print_job_end(struct output *output, const struct job_result *result
         if (is_misnamed(result)) {
             char name[32];
             snprintf(name, sizeof name, "%s %s", format_article(result->input_format), result->input_format->name);
-            warn_counted(output->warnings, file_input_name(job->input), ": is %s, although its name says otherwise",
-                         name);
+            warn_counted(output->warnings, file_input_name(job->input),
+                         ": is %s, but its name has the suffix of another format", name);
         }
         warn_other_content(output->warnings, file_input_name(job->input), result->other_content);
         if (result->cmyk_converted)
@@ -169,7 +169,7 @@ static void print_job_end(struct output *output, const struct job_result *result
                     result->reduced);
         if (result->region_cut)
             warn_counted(output->warnings, file_input_name(job->input),
-                         ": a region reaches beyond the picture; only what is inside is filtered", "");
+                         ": a region reaches beyond the picture; only the part inside is filtered", "");
         if (result->not_enlarged)
             warn_counted(
                 output->warnings, file_input_name(job->input),
@@ -178,7 +178,7 @@ static void print_job_end(struct output *output, const struct job_result *result
                 "");
         warn_dropped_metadata(output->warnings, file_output_name(job->output), result->dropped_on_write);
         if (result->linked)
-            warn_counted(output->warnings, job->output, ": other hard links to it keep the old picture", "");
+            warn_counted(output->warnings, job->output, ": has other hard links, which keep the old picture", "");
     }
     if (options->verbose)
         print_job_result(options, result);
@@ -239,7 +239,7 @@ static void handle_image_event(void *context, const struct job_result *result, e
     else if (event == JOB_PLANNED && prints_details)
         print_plan(result->run);
     else if (event == JOB_GPU_FAILED)
-        print_warning(options, result->run->pipeline->fallback.message, "; the CPU takes over");
+        print_warning(options, result->run->pipeline->fallback.message, "; the CPU continues");
     else if (options->report != NULL &&
              (event == JOB_WRITTEN || (event == JOB_INTERRUPTED && is_writable(output->report.descriptor))))
         append_result(output, result);
@@ -272,7 +272,7 @@ static const char *describe_continuation(const struct options *options, const st
     if (options->tar)
         return "; the output is not complete: run the same line again";
     if (options->list.in_place && totals->done > 0 && (report->inode == 0 || file_is_standard(report->path)))
-        return "; the same line would filter these again: name only the others, and give --report FILE next time";
+        return "; the same line would filter these files again: give only the other files, and --report FILE next time";
     return options->list.in_place || options->job.skip_existing ? "; run the same line again to continue"
                                                                 : "; give --skip-existing to continue";
 }
@@ -295,16 +295,16 @@ static int print_totals(const struct output *output, const struct batch_totals *
     if (!options->quiet &&
         (((totals->count > 1 || totals->skipped > 0) && options->mode != MODE_DIGEST) || options->verbose || sharded))
         print_summary(totals, "file",
-                      options->tar             ? "links, or no images: unchanged"
+                      options->tar             ? "links or other files: unchanged"
                       : options->list.in_place ? "earlier runs wrote them"
                                                : "their outputs exist");
     const size_t ended = totals->done + totals->skipped + totals->failed;
     if (totals->no_new_files && ended < totals->count) {
-        error_set(
-            error, ERROR_WORK,
-            "%zu of %zu files failed and %zu did not begin, because their folder is full or read-only; mend that%s",
-            totals->failed, totals->count, totals->count - ended,
-            describe_continuation(options, &output->report, totals));
+        error_set(error, ERROR_WORK,
+                  "%zu of %zu files failed and %zu did not begin, because their folder is full or read-only; repair "
+                  "the folder%s",
+                  totals->failed, totals->count, totals->count - ended,
+                  describe_continuation(options, &output->report, totals));
         print_error_line(error);
     } else if (totals->failed > 0 &&
                (totals->count > 1 || options->check != NULL)) { /* the error of a single file is enough */
@@ -514,7 +514,7 @@ static bool make_list(const struct options *options, const struct output_kind *k
     if (!done || !check_others(options, kinds, list, error) || !file_list_check_codec(list, &options->job.codec, error))
         return false;
     if (list->count == 0)
-        return error_set(error, ERROR_WORK, "there is no image to %s; name images or folders that contain some",
+        return error_set(error, ERROR_WORK, "there is no image to %s; give images, or folders that contain images",
                          options->mode == MODE_DIGEST ? "read" : "filter");
     for (struct job *job = list->jobs; job < list->jobs + list->count; job++) {
         job->all_pages = options->list.pages && options->pair;

@@ -86,8 +86,8 @@ bool suggest_operands(int count, const struct options *options, struct error *er
     const struct option *o = option_find(first, strlen(first));
     if (is_filter && suggest_is_number(second) && access(second, F_OK) != 0)
         return error_set(error, ERROR_USAGE,
-                         "\"%s\" is no image; the parameters of a filter follow a colon, as in %s:%s", second, first,
-                         second);
+                         "\"%s\" is not an image; give the parameters of a filter after a colon, as in %s:%s", second,
+                         first, second);
     /* A word alone may ask what its parameters are. */
     if ((is_filter && count == 1) || (!is_image && !is_there && words_find(first) != NULL)) {
         struct filter *filters = NULL;
@@ -102,11 +102,11 @@ bool suggest_operands(int count, const struct options *options, struct error *er
         char name[1024];
         snprintf(name, sizeof name, "%s %s", operands[i], operands[i + 1]);
         if (access(operands[i], F_OK) != 0 && access(name, F_OK) == 0)
-            return error_set(error, ERROR_USAGE, "%s is no file; quote a name with blanks: '%s'", operands[i], name);
+            return error_set(error, ERROR_USAGE, "%s is not a file; quote a name with spaces: '%s'", operands[i], name);
     }
     if (!is_filter && count == 3 && filter_is_named(second))
         return error_set(error, ERROR_USAGE, "FILTER comes first, and %s is %s: gpuconv %s %s %s", first,
-                         is_image ? "an image" : "no filter", second, first, operands[2]);
+                         is_image ? "an image" : "not a filter", second, first, operands[2]);
     if (is_image && !is_filter && count == 2 && options->list.output == NULL && options->filter == NULL)
         return error_set(error, ERROR_USAGE,
                          "FILTER comes first, and %s is an image; to convert only: gpuconv identity %s %s", first,

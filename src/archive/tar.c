@@ -115,7 +115,7 @@ static bool keep(struct tar *tar, const uint8_t *bytes, size_t size)
     }
     if (tar->buffered_size > tar->buffered_max)
         return error_about(&tar->problem, ERROR_WORK, file_input_name(tar->name),
-                           "is damaged from byte %llu on: a member is longer than its header says",
+                           "is damaged from byte %llu on: a member is longer than its header says; make it again",
                            (unsigned long long)(tar->buffered_end - tar->buffered_size));
     if (tar->buffered_size + size > tar->buffered_capacity && !reserve_buffer(tar, 2 * tar->buffered_size + size))
         return error_no_memory(&tar->problem, "a member of the archive");
@@ -185,7 +185,8 @@ static bool report_archive_error(const struct tar *tar, struct error *error)
         return error_about(error, ERROR_WORK, file_input_name(tar->name), "is empty (0 bytes); give a tar archive");
     why = why != NULL ? why : "it may be damaged";
     if (tar->content == 0)
-        return error_about(error, ERROR_WORK, file_input_name(tar->name), "is no tar archive (%s); make one", why);
+        return error_about(error, ERROR_WORK, file_input_name(tar->name),
+                           "is not a tar archive (%s); give a tar archive", why);
     return error_about(error, ERROR_WORK, file_input_name(tar->name),
                        "is cut or damaged after byte %llu (%s); make it again", (unsigned long long)tar->content, why);
 }
@@ -209,7 +210,7 @@ static bool check_end_blocks(const struct tar *tar, struct error *error)
 {
     return tar->buffered_end >= (uint64_t)tar->library.archive_read_header_position(tar->reader) + 2 * BLOCK ||
            error_about(error, ERROR_WORK, file_input_name(tar->name),
-                       "has no end mark, so it may be cut, after byte %llu; make it again",
+                       "has no end mark after byte %llu, so it may be cut; make it again",
                        (unsigned long long)tar->buffered_end);
 }
 

@@ -47,7 +47,7 @@ static bool report_read_error(const char *name, int reason, size_t limit, enum e
         return error_no_memory(error, "the bytes of %s", name);
     case EFBIG:
         return error_about(error, code == ERROR_WORK ? ERROR_LIMIT : code, name,
-                           "is larger than the %zu bytes that are read at most; give a smaller file", limit);
+                           "is larger than the limit of %zu bytes; give a smaller file", limit);
     case ENODEV:
         return error_about(error, code, name, "is a device, which may have no end; give a file, or a pipe");
     case EISDIR:
@@ -194,7 +194,7 @@ bool file_make_folders(const char *path, struct error *error)
         return true;
     const int reason = errno;
     error_about(error, error_of_errno(reason, ERROR_OUTPUT, ERROR_WRITE), path,
-                "the folder cannot be made: %s; choose one that you may write to", strerror(reason));
+                "the folder cannot be made: %s; choose a folder that you may write to", strerror(reason));
     if (error != NULL)
         error->no_new_files = file_refuses_new(reason);
     return false;

@@ -23,7 +23,7 @@ static bool write_failed(const char *path, bool exists, struct error *error)
     if (reason == EACCES || reason == EPERM || reason == EROFS)
         advice = "; choose a file and a folder that you may write to";
     else if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG)
-        advice = "; make room or choose another folder";
+        advice = "; free some space or choose another folder";
     else if (reason == ENOENT || reason == ENOTDIR)
         advice = "; its folder must exist";
     error_about(error, error_of_errno(reason, ERROR_OUTPUT, ERROR_WRITE), path, "cannot be written: %s%s",
@@ -179,9 +179,9 @@ static bool find_target(struct file_output *output, const char *path, struct err
     }
     if (!exists && lstat(path, status) == 0 && S_ISLNK(status->st_mode)) /* another file may have come just now */
         return error_about(error, ERROR_OUTPUT, path,
-                           "is a symbolic link to a file that does not exist; remove it or give the file's own path");
+                           "is a symbolic link to a file that does not exist; remove it, or give the file's path");
     if (!exists && (path[0] == '\0' || path[strlen(path) - 1] == '/'))
-        return error_about(error, ERROR_OUTPUT, path, "names a folder; give the path of a file");
+        return error_about(error, ERROR_OUTPUT, path, "is the path of a folder; give the path of a file");
     /* A rename needs no right to write the old file, but the file's owner may have removed that right on purpose. */
     if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
         return write_failed(path, exists, error);

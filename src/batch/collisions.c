@@ -102,8 +102,8 @@ static bool refuse_outputs(const struct job *a, const struct job *b, bool in_pla
                          a->input, b->input, b->output, file_name(changes ? a->name : b->name), suffix);
     }
     return error_set(error, ERROR_USAGE,
-                     "%s and %s would both be written to %s; leave one out, or give the folder that holds both and -r, "
-                     "which keeps the tree",
+                     "%s and %s would both be written to %s; leave one out, or give their common folder with -r, which "
+                     "keeps subfolders",
                      a->input, b->input, b->output);
 }
 
@@ -142,16 +142,16 @@ static bool check_other_input(const struct job *job, const struct job *other, bo
     if ((other == job && in_place) || !file_same(other->input, job->output))
         return true;
     if (other == job)
-        return error_set(error, ERROR_USAGE,
-                         "%s is the same file as %s; name another folder for --output, or give --in-place to "
-                         "replace the files",
-                         job->output, job->input);
+        return error_set(
+            error, ERROR_USAGE,
+            "%s is the same file as %s; give another folder for --output, or give --in-place to replace the files",
+            job->output, job->input);
     if (in_place)
         return error_set(error, ERROR_USAGE,
                          "%s and %s are the same file, which would be filtered twice; leave one out", job->input,
                          other->input);
     return error_set(error, ERROR_USAGE,
-                     "%s would be written to %s, which is the same file as the input %s; name another folder for "
+                     "%s would be written to %s, which is the same file as the input %s; give another folder for "
                      "--output, or leave that input out",
                      job->input, job->output, other->input);
 }
@@ -207,7 +207,7 @@ static bool check_existing_outputs(const struct file_list *list, struct error *e
         if (compare_identities(&ids[i - 1], &ids[i]) == 0 && file_find_output(a->output, &status) &&
             status.st_nlink == 1)
             done = error_set(error, ERROR_USAGE,
-                             "%s and %s would both be written to one file, because the folder takes %s and %s for one "
+                             "%s and %s would both be written to one file, because the folder treats %s and %s as one "
                              "name; rename one, or write them to two folders",
                              a->input, b->input, a->output, b->output);
     }
@@ -260,7 +260,7 @@ void other_files_add_filters(struct other_file *files, size_t *count, const stru
 
 static bool refuse_same(const char *what, const char *name, const struct other_file *other, struct error *error)
 {
-    return error_set(error, ERROR_USAGE, "%s (%s) is the same file as %s (%s); name another file for one of them", name,
+    return error_set(error, ERROR_USAGE, "%s (%s) is the same file as %s (%s); give another file for one of them", name,
                      what, other->path, other->role);
 }
 

@@ -75,7 +75,7 @@ static bool add_digest(void *context, const char *line, struct error *error)
     if (path == NULL || path[0] == '\0' || (is_escaped && !unescape(path))) {
         free(path);
         return error_about(error, ERROR_WORK, file_input_name(lines->from),
-                           "line %zu is not a digest, two blanks and a name; make the list with gpuconv --digest",
+                           "line %zu is not a digest, two spaces and a name; make the list with gpuconv --digest",
                            lines->count);
     }
     const bool done = file_list_add(lines->list, path, error);

@@ -228,11 +228,11 @@ static bool add_output(struct list_builder *builder, const struct list_request *
         char suffixes[128];
         format_join_suffixes("or", true, suffixes, sizeof suffixes);
         return add_problem(builder, path, relative,
-                           "its suffix names no output format; give --format, or a name that ends in ", suffixes);
+                           "has no suffix of an output format; give --format, or a name that ends in ", suffixes);
     }
     if (request->in_place && request->format != NULL && named != NULL && named != request->format)
         return error_about(error, ERROR_USAGE, path,
-                           "--in-place keeps the name, whose suffix is not one of --format's; leave one out");
+                           "--in-place keeps the name, but --format needs another suffix; leave one out");
     if (!add_input_only(builder, path, relative, status))
         return false;
     struct job *job = &builder->list->jobs[builder->list->count - 1];
@@ -301,7 +301,7 @@ static void warn_folders(const struct list_builder *builder, enum folder_use use
     static const struct {
         const char *one, *many, *advice, *end;
     } rows[] = {{"folder", "folders", "-r takes", ""},
-                {"link to a folder", "links to folders", "name", ", too"},
+                {"link to a folder", "links to folders", "give", ", too"},
                 {"link to a folder", "links to folders", "compare", " separately"}};
     const int row = use == FOLDER_LEFT_OUT ? 0 : !builder->is_tree ? 1 : 2;
     const char *parent = NULL; /* the first one by name */
@@ -370,8 +370,8 @@ static void warn_others(const struct list_request *request, struct others *other
     if (others->count == 0)
         return;
     qsort(others->suffixes, (size_t)others->suffix_count, sizeof *others->suffixes, compare_suffixes);
-    used = (size_t)snprintf(text, sizeof text, "%zu file%s of other kinds left out", others->count,
-                            others->count == 1 ? "" : "s");
+    used = (size_t)snprintf(text, sizeof text, "%zu file%s of other kinds %s left out", others->count,
+                            others->count == 1 ? "" : "s", others->count == 1 ? "was" : "were");
     for (int i = 0; i < others->suffix_count; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i == 0 ? ": " : " ", others->suffixes[i]);
     if (others->more && others->suffix_count > 0)
@@ -425,9 +425,7 @@ static bool add_subfolder(struct list_builder *builder, const char *path, const 
                        : record_folder(builder, status, is_link ? FOLDER_LINK : FOLDER_LEFT_OUT, parent);
     if (is_read && builder->is_tree)
         return error_set(builder->error, ERROR_USAGE,
-                         "%s is also the other folder, whose images it would be compared with; give two separate "
-                         "folders",
-                         path);
+                         "%s is the other folder of the comparison; give two separate folders", path);
     if (is_read && request->warn != NULL)
         request->warn(request->context, path, ": is the output folder, so it is not read");
     return true;
@@ -489,7 +487,7 @@ static bool add_input(struct list_builder *builder, const char *path)
         return builder->add(builder, path, file_name(path), &status);
     if (is_output(builder, &status))
         return error_set(builder->error, ERROR_USAGE,
-                         "%s is the output folder too, and a second run would filter what the first has written; name "
+                         "%s is also the output folder, so a second run would filter the results of the first; give "
                          "another folder for --output, or give --in-place to replace the files",
                          path);
     const size_t before = builder->list->count;
@@ -525,7 +523,7 @@ bool file_list_read_names(const char *from, bool null_separated,
     bool done = null_separated || text_begin(&start, text + size, name, ERROR_USAGE, error);
     text[size] = (char)separator;
     if (done && !null_separated && memchr(text, '\0', size) != NULL)
-        done = error_about(error, ERROR_USAGE, name, "holds a NUL byte, as lists of -0 do; give -0, too");
+        done = error_about(error, ERROR_USAGE, name, "has a NUL byte, like a list for -0; give -0, too");
     for (char *end, *at = text + (start - text); done && at < text + size; at = end + 1) {
         end = memchr(at, separator, (size_t)(text + size + 1 - at));
         *end = '\0';
@@ -586,7 +584,7 @@ bool file_list_make(const struct list_request *request, struct file_list *list, 
     struct stat status;
     for (size_t i = 0; !request->in_place && i <= request->also_count; i++)
         if (stat(output_folder(request, i), &status) == 0 && !S_ISDIR(status.st_mode))
-            return error_about(error, ERROR_WORK, output_folder(request, i), "is not a folder; name one for --%s",
+            return error_about(error, ERROR_WORK, output_folder(request, i), "is not a folder; give a folder for --%s",
                                i == 0 ? "output" : "also");
     const bool done = add_inputs(&builder);
     if (done && list->count > 0)
@@ -627,7 +625,7 @@ bool file_list_make_pair(const char *input, const char *output, const struct for
         return false;
     if (file_same(input, output))
         return error_set(error, ERROR_USAGE,
-                         "%s is the same file as %s; name another OUTPUT, or give --in-place to replace INPUT",
+                         "%s is the same file as %s; give another OUTPUT, or give --in-place to replace INPUT",
                          file_output_name(output), file_input_name(input));
     /* If the input is missing, reading it reports the error. */
     if ((file_is_standard(input) ? fstat(STDIN_FILENO, &status) : stat(input, &status)) != 0)

@@ -414,7 +414,7 @@ bool job_check_output(const char *path, struct error *error)
     if (file_is_standard(path)) {
         if (isatty(STDOUT_FILENO))
             return error_set(error, ERROR_USAGE,
-                             "standard output is a terminal, which cannot show an image; redirect it or name a file");
+                             "standard output is a terminal, which cannot show an image; redirect it or give a file");
         return true;
     }
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))

@@ -237,7 +237,7 @@ static bool convert_decoded(struct conversion *conversion)
                                               .black_point = point->black_point};
     if (!filter_needs_colours(&worker->recipe->chain->filters[0]))
         return error_set(&result->error, ERROR_WORK,
-                         "has a profile of tables, by which to-srgb can only be the first filter; put it first");
+                         "has a profile of tables, so to-srgb must be the first filter; put it first");
     if (!transform_set(&worker->transform, &samples, &conversion->metadata.icc, &result->error))
         return false;
     conversion->codec.transform = worker->transform;

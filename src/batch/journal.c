@@ -91,11 +91,10 @@ bool journal_read(const char *path, const char *recipe, struct journal *journal,
         done = read_journal_line(journal, line, (size_t)length, recipe, &has_memory);
     }
     if (!done)
-        error_about(
-            error, ERROR_WORK, path,
-            "line %zu is not a line of a report, or is damaged, and --in-place needs it to know what is done; repair "
-            "the line, or name another file for --report to filter every file",
-            number);
+        error_about(error, ERROR_WORK, path,
+                    "line %zu is damaged or not from a report, and --in-place needs it to know what is done; repair "
+                    "the line, or give another file for --report to filter all files",
+                    number);
     else if (!has_memory || (!feof(file) && ferror(file) == 0))
         done = error_no_memory(error, "the report %s", path);
     else if (ferror(file) != 0)

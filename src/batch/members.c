@@ -228,8 +228,8 @@ static void copy_member(const struct job *job, struct workers *workers, int numb
     skip_member(job, workers, number, result);
     if (is_image_name(job->input)) {
         result->outcome = JOB_FAILED;
-        error_set(&result->error, ERROR_LIMIT,
-                  "is larger than the %zu bytes that are read at most; give a smaller file", members->image_max);
+        error_set(&result->error, ERROR_LIMIT, "is larger than the limit of %zu bytes; give a smaller file",
+                  members->image_max);
     }
     const bool is_wanted = result->outcome == JOB_SKIPPED || members->request->keep_failed;
     struct error error;
@@ -253,7 +253,7 @@ static const char *find_problem(struct members *members, const struct member *me
     if (there == NULL)
         return "there is not enough memory for its name";
     return there->before == name.before ? NULL
-                                        : "would get the same name as another member; rename one, or give no --format";
+                                        : "would get the name of another member; rename one, or leave --format out";
 }
 
 /* Read the member that was found, and complete its job. */
@@ -413,7 +413,7 @@ bool members_open(struct members **opened, const struct members_request *request
     const bool done = file_output_open(&members->output, request->output, error) &&
                       tar_open(&members->tar, request->input, &members->output, error) &&
                       (getrandom(members->key, sizeof members->key, 0) == sizeof members->key ||
-                       error_set(error, ERROR_WORK, "the system gives no random numbers: %s", strerror(errno)));
+                       error_set(error, ERROR_WORK, "the system cannot give random numbers: %s", strerror(errno)));
     if (!done)
         members->input_error = *error;
     return done;

@@ -45,7 +45,7 @@ static bool check_other_output(const struct outputs *outputs, const struct job *
     struct stat now;
     if (outputs->report->inode != 0 && outputs->report->device == status->st_dev &&
         outputs->report->inode == status->st_ino)
-        return error_set(error, ERROR_OUTPUT, "%s is the same file as the report %s; name another file for one of them",
+        return error_set(error, ERROR_OUTPUT, "%s is the same file as the report %s; give another file for one of them",
                          job->output, outputs->report->path);
     const struct job *other = outputs->capacity > 0 ? find_output_slot(outputs, status)->job : NULL;
     if (other == NULL || other == job || stat(other->output, &now) != 0 || !file_is_one(&now, status))

@@ -61,7 +61,7 @@ static bool lock_journal(const struct report *report, struct error *error)
         return true;
     if (errno == EAGAIN || errno == EACCES)
         return error_about(error, ERROR_WRITE, report->path,
-                           "is the journal of a run in place that has not ended; wait for its end, and run again");
+                           "is the report of an --in-place run that has not ended; wait for its end, and run again");
     return error_about(error, ERROR_OUTPUT, report->path,
                        "the report cannot be locked: %s; choose another file, on a file system with locks",
                        strerror(errno));
@@ -227,8 +227,8 @@ static bool write_line(const struct report *report, FILE *file, struct text_buff
     const bool done = wrote == (ssize_t)line->size;
     if (!done)
         error_about(error, ERROR_WRITE, report->path,
-                    "the report cannot be written: %s; make room or choose another file",
-                    wrote < 0 ? strerror(errno) : "it takes only a part of a line");
+                    "the report cannot be written: %s; free some space or choose another file",
+                    wrote < 0 ? strerror(errno) : "only a part of the line was written");
     free(line->bytes);
     return done;
 }

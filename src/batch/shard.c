@@ -202,10 +202,10 @@ bool shard_parse(const char *text, struct shard *shard, struct error *error)
         return error_set(error, ERROR_USAGE,
                          "--shard takes I/N, such as 2/8 for the second of eight, or auto, not \"%s\"", text);
     if (count < 1)
-        return error_set(error, ERROR_USAGE, "--shard %s: there is no such shard; give at least one, as in 1/1", text);
+        return error_set(error, ERROR_USAGE, "--shard %s: there is no such shard; give a shard such as 1/1", text);
     if (number < 1 || number > count)
-        return error_set(error, ERROR_USAGE, "--shard %s: there is no such shard; give one from 1/%d to %d/%d", text,
-                         count, count, count);
+        return error_set(error, ERROR_USAGE, "--shard %s: there is no such shard; give a shard from 1/%d to %d/%d",
+                         text, count, count, count);
     *shard = (struct shard){number - 1, count};
     return true;
 }

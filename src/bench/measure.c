@@ -282,7 +282,7 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
     const char *hides = bench->request->default_filters ? bench_hides_errors(&c->expected) : NULL;
     if (hides != NULL)
         return error_set(error, ERROR_WORK,
-                         "the benchmark's filter %s makes a %s image, which would hide errors; name others with "
+                         "the benchmark's filter %s makes a %s image, which would hide errors; give other filters with "
                          "--bench-filter",
                          filter->name, hides);
     for (size_t i = 0; i < count; i++)
@@ -344,7 +344,7 @@ static bool check_named(const struct bench *bench, const struct variant *variant
 {
     const struct bench_request *request = bench->request;
     if (variant_is_built(variant) && variant->backend == BACKEND_CUDA && bench->device == NULL)
-        return error_set(error, ERROR_WORK, "the variant %s needs a GPU, and there is none: %s", variant->name,
+        return error_set(error, ERROR_WORK, "the variant %s needs a GPU, and no GPU can be used: %s", variant->name,
                          bench->no_device.message);
     if (bench->device != NULL && variant->capability > bench->info.capability)
         return error_set(error, ERROR_WORK, "the variant %s needs a GPU of compute capability %d.%d and %s has %d.%d",
@@ -358,10 +358,10 @@ static bool check_named(const struct bench *bench, const struct variant *variant
             if (request->samples[sample] && is_wanted(bench, variant, &request->filters[i], sample))
                 return true;
     if (request->default_filters)
-        return error_set(error, ERROR_USAGE,
-                         "the variant %s takes none of the benchmark's filters; name one that it takes with "
-                         "--bench-filter",
-                         variant->name);
+        return error_set(
+            error, ERROR_USAGE,
+            "the variant %s takes none of the benchmark's filters; give a filter that it takes with --bench-filter",
+            variant->name);
     struct plan plan;
     return variant_plan(&plan, &request->filters[0], request->border, first, variant, error);
 }

@@ -183,7 +183,7 @@ static bool report_limits(const struct codec *codec, const struct image *shape, 
                           struct error *error)
 {
     return error_set(error, ERROR_WORK,
-                     "%d x %d pixels of %d channels are too large for the codec %s: it takes at most %s; %s%s",
+                     "%d x %d pixels of %d channels are too many for the codec %s: it takes at most %s; %s%s",
                      shape->width, shape->height, shape->channels, codec->name, codec->limits,
                      better != NULL ? "leave --codec out, or give " : "cut the image into pieces or scale it down",
                      better != NULL ? better->name : "");
@@ -259,17 +259,17 @@ bool codec_choose_reader(struct codec_info *info, const struct codec_settings *s
     const char *kind = info->arithmetic ? "arithmetic-coded " : info->cmyk ? "CMYK " : "";
     info->codec = codec;
     if (!codec_is_available(info->format))
-        return error_about(
-            error, ERROR_WORK, name,
-            "is %s %s image, and this gpuconv was built without %s; convert it first, or build with that",
-            format_article(info->format), info->format->name, missing_codec(info->format));
+        return error_about(error, ERROR_WORK, name,
+                           "is %s %s image, and this gpuconv was built without %s; convert it first, or build gpuconv "
+                           "with that library",
+                           format_article(info->format), info->format->name, missing_codec(info->format));
     if (first == NULL)
         return error_about(error, ERROR_WORK, name,
                            "is a%s %sJPEG, which is read only if libjpeg-turbo is built in; save it again as a plain "
                            "JPEG or PNG",
                            info->arithmetic ? "n" : "", kind);
     if (!reads_kind(codec, info))
-        return error_about(error, ERROR_WORK, name, "the codec %s reads no %s%s; leave --codec out, or give %s",
+        return error_about(error, ERROR_WORK, name, "the codec %s cannot read %s%s; leave --codec out, or give %s",
                            codec->name, kind, info->format->name, first->name);
     if (holds_file(codec, info))
         return true;
@@ -362,7 +362,7 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
     const struct codec *best = fit != NULL ? fit : best_writer(format, shape, settings, false);
     const struct codec *codec = settings->codec != NULL ? settings->codec : best;
     if (!codec_is_available(format)) {
-        error_set(error, ERROR_USAGE, "this gpuconv was built without %s, so it writes no %s; write another format",
+        error_set(error, ERROR_USAGE, "this gpuconv was built without %s, so it cannot write %s; write another format",
                   missing_codec(format), format->name);
         return NULL;
     }
@@ -379,7 +379,7 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
         return NULL;
     }
     if (!codec_writes(codec, format)) {
-        error_set(error, ERROR_USAGE, "the codec %s writes no %s; leave --codec out, or give %s", codec->name,
+        error_set(error, ERROR_USAGE, "the codec %s cannot write %s; leave --codec out, or give %s", codec->name,
                   format->name, best->name);
         return NULL;
     }

@@ -300,7 +300,7 @@ static bool heif_decode(const struct codec_input *input, struct image *image, st
                  library.heif_image_handle_get_luma_bits_per_pixel(handle) != header->bits))
         done = codec_report_damaged(input, "its parts do not fit each other", error);
     if (done && (library.heif_image_handle_has_alpha_channel(handle) != 0) != (info->channels % 2 == 0))
-        done = error_set(error, ERROR_WORK, "libheif cannot read its alpha, which has other sides; convert it first");
+        done = error_set(error, ERROR_WORK, "libheif cannot read its alpha, which has another size; convert it first");
     done = done && decode_handle(&library, handle, input, image, error);
     if (handle != NULL)
         library.heif_image_handle_release(handle);

@@ -27,7 +27,7 @@ static bool may_use_threads(const struct codec_settings *settings, bool has_alph
 static bool report_version(struct error *error)
 {
     return error_set(error, ERROR_WORK,
-                     "libwebp has another version than the one of this build; install that one, or build again");
+                     "libwebp does not have the version of this build; install that version, or build again");
 }
 
 /* Was an allocation refused in the last call, which takes at most NEED bytes? libwebp calls that damage, or takes a

@@ -25,7 +25,7 @@ static bool report_failure(const struct codec_input *input, struct error *error)
 {
     const char *reason = stbi_failure_reason();
     if (stb_read_refused())
-        return codec_report_damaged(input, "it holds far more data than its picture has", error);
+        return codec_report_damaged(input, "it has far more data than its picture needs", error);
     if (reason != NULL && strcmp(reason, "outofmem") == 0)
         return error_no_memory(error, "the decoded image");
     if (reason != NULL && (strcmp(reason, "unknown image type") == 0 || strcmp(reason, "bad png sig") == 0))

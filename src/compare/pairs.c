@@ -210,7 +210,7 @@ static bool give_masks(const struct pairs_request *request, struct compare_rows 
     }
     for (size_t i = 0; done && request->warn != NULL && i < masks.count; i++)
         if (!used[i])
-            request->warn(request->context, masks.files[i]->input, ": is the mask of no pair; give it the name of one");
+            request->warn(request->context, masks.files[i]->input, ": has no pair; give the mask the name of a pair");
     free(used);
     free(masks.files);
     file_list_free(&tree);
@@ -312,7 +312,7 @@ static bool add_unknown(struct names *names, struct compare_rows *rows, struct e
         struct compare_row *row = rows_add(rows);
         if (row == NULL)
             return no_memory(error);
-        error_about(&problem, ERROR_WORK, name->text, "is in neither folder; name a file below one of them");
+        error_about(&problem, ERROR_WORK, name->text, "is in neither folder; give a file in one of the folders");
         *row = (struct compare_row){.kind = ROW_UNREADABLE, .expected = {.path = name->text}};
         row->name = row->expected.relative = row->expected.path;
         row_set_problem(row, &problem);

@@ -59,7 +59,7 @@ static bool check_free(const struct compare_settings *settings, const char *path
     if (settings->picture != NULL || lstat(path, &status) != 0)
         return true;
     return error_about(error, ERROR_WORK, path,
-                       "already exists, and is not from an earlier comparison; move it, or name another folder");
+                       "already exists, and is not from an earlier comparison; move it, or give another folder");
 }
 
 bool picture_save(const struct pair_worker *worker, const struct codec_settings *codec, const struct image *picture,

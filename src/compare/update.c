@@ -141,7 +141,7 @@ static bool check_replaced(const struct compare_rows *rows, const struct update_
         else if (links[first].replaced && (links[first].linked || links[i].linked))
             done = error_set(
                 error, ERROR_USAGE,
-                "nothing was updated, because %s and %s are one file through a link; replace the link by a copy",
+                "nothing was updated, because %s and %s are the same file through a link; replace the link with a copy",
                 links[first].path, links[i].path);
     }
     free(links);
@@ -156,12 +156,12 @@ static bool check_target(const struct compare_row *row, const struct update_requ
     bool done = path != NULL || error_no_memory(error, "a path");
     if (done && is_replaced(row) && file_is_inside(path, request->actual))
         done = error_set(error, ERROR_USAGE,
-                         "nothing was updated, because %s is a link into %s; replace the link by a copy", path,
+                         "nothing was updated, because %s is a link into %s; replace the link with a copy", path,
                          request->actual);
     else if (done && !is_replaced(row) && (access(path, F_OK) == 0 || !file_is_inside(path, request->expected)))
         done = error_set(error, ERROR_USAGE,
                          "nothing was updated, because %s is in a linked folder or exists under another name; replace "
-                         "the link by a folder, or rename %s",
+                         "the link with a folder, or rename %s",
                          path, row->actual.path);
     free(path);
     return done;

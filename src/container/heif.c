@@ -276,11 +276,10 @@ static bool read_configuration(const struct reading *reading, struct heif_header
         if (!is_made_of && is_one_of(item.type, "hvc1av01gridiovliden"))
             return DAMAGED(reading, "its picture has no %s", "configuration");
         if (!is_made_of)
-            return REFUSE(reading, "its picture is coded %s HEVC nor AV1, which are read; convert it first",
-                          "neither as");
+            return REFUSE(reading, "its picture is not coded as HEVC %s AV1; convert it first", "or");
         id = (uint32_t)heif_take(&reference.to, heif->id_size);
     }
-    return DAMAGED(reading, "it holds no %s", "picture");
+    return DAMAGED(reading, "it has no %s", "picture");
 }
 
 /* Set INFO's sides to those of the coded picture, turned and cropped as libheif does. */
@@ -363,10 +362,10 @@ bool heif_check(const uint8_t *bytes, size_t size, const char *name, struct code
                                                      : 0;
     const size_t end = size - rest.size;
     if (reading.heif.primary == 0 && other_content & 1U << OTHER_FRAMES)
-        return REFUSE(&reading, "is a film without a %s; extract one", "still picture");
+        return REFUSE(&reading, "is a film without a %s; convert a frame of it first", "still picture");
     /* What follows the boxes is no box if it begins with no size: then the file may be whole. */
     if (rest.size > 0 && (reading.heif.primary == 0 || (rest.size >= 8 && rest.data[4] >= 'a' && rest.data[4] <= 'z')))
-        return TRUNCATED(&reading, "the box at byte %zu is longer than what is left", end);
+        return TRUNCATED(&reading, "the box at byte %zu is longer than the rest of the file", end);
     if (!container_check_page(wanted, pages, name, error) || !read_configuration(&reading, &info->heif, &is_grey) ||
         !read_sides(&reading, info))
         return false;

@@ -332,7 +332,7 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct code
         return report_jpeg_step(step, &walk, &segment, &state);
     struct codec_info *found = &state.info;
     if (found->width == 0 || state.scans == 0)
-        return DAMAGED(&state, "it holds no %s", state.scans > 0 ? "frame header" : "picture");
+        return DAMAGED(&state, "it has no %s", state.scans > 0 ? "frame header" : "picture");
     record_data(from, segment.at - from, &state);
     for (int i = 0; i < found->jpeg.component_count; i++)
         found->is_too_short |= !state.components[i].filled;

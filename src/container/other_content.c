@@ -146,8 +146,9 @@ unsigned container_other_content_behind(const uint8_t *bytes, size_t size, size_
 
 bool container_check_page(int page, int pages, const char *name, struct error *error)
 {
-    return page <= pages || error_about(error, ERROR_WORK, name, "has %d page%s, so there is no page %d; ask for %s%d",
-                                        pages, text_plural(pages), page, pages > 1 ? "one from 1 to " : "page ", pages);
+    return page <= pages ||
+           error_about(error, ERROR_WORK, name, "has %d page%s, so there is no page %d; ask for %s%d", pages,
+                       text_plural(pages), page, pages > 1 ? "a page from 1 to " : "page ", pages);
 }
 
 /* ---- Words ---- */

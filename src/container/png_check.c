@@ -55,8 +55,8 @@ static bool check_header(const struct png_chunk *chunk, struct png_state *state)
 static bool check_palette(const struct png_chunk *chunk, struct png_state *state)
 {
     if (state->palette > 0 || state->picture || state->transparency)
-        return DAMAGED(state, "chunk PLTE at byte %zu stands %s", chunk->at,
-                       state->palette > 0 ? "there a second time" : "too late");
+        return DAMAGED(state, "chunk PLTE at byte %zu is %s", chunk->at,
+                       state->palette > 0 ? "not the first" : "too late");
     if (chunk->size == 0 || chunk->size % 3 != 0 || chunk->size > 3 * PNG_PALETTE_MAX)
         return DAMAGED(state, "its PLTE chunk has %u bytes", chunk->size);
     state->palette = chunk->size / 3;
@@ -68,8 +68,8 @@ static bool check_transparency(const struct png_chunk *chunk, struct png_state *
 {
     const bool paletted = state->colour & PNG_PALETTE;
     if (state->transparency || state->picture || (paletted && state->palette == 0))
-        return DAMAGED(state, "chunk tRNS at byte %zu stands %s", chunk->at,
-                       state->transparency ? "there a second time"
+        return DAMAGED(state, "chunk tRNS at byte %zu is %s", chunk->at,
+                       state->transparency ? "not the first"
                        : state->picture    ? "too late"
                                            : "before PLTE");
     if (state->colour & PNG_ALPHA)
@@ -92,14 +92,14 @@ static bool check_chunk(const struct png_chunk *chunk, struct png_state *state)
     if (!intact && !png_chunk_is_needless(chunk))
         return DAMAGED(state, "the checksum of chunk %.4s at byte %zu is wrong", chunk->type, chunk->at);
     if (first != png_chunk_is(chunk, "IHDR"))
-        return DAMAGED(state, "chunk %.4s at byte %zu stands %s", chunk->type, chunk->at,
-                       first ? "where IHDR must be" : "there a second time");
+        return DAMAGED(state, "chunk %.4s at byte %zu is %s", chunk->type, chunk->at,
+                       first ? "where IHDR must be" : "not the first");
     if (first)
         return check_header(chunk, state);
     if (picture && state->finished)
         return DAMAGED(state, "its IDAT chunks do not follow each other at byte %zu", chunk->at);
     if (picture && state->colour & PNG_PALETTE && state->palette == 0)
-        return DAMAGED(state, "it holds no PLTE chunk before byte %zu", chunk->at);
+        return DAMAGED(state, "it has no PLTE chunk before byte %zu", chunk->at);
     state->finished = state->picture && !picture;
     state->picture |= picture;
     state->data += picture ? chunk->size : 0;
@@ -110,7 +110,7 @@ static bool check_chunk(const struct png_chunk *chunk, struct png_state *state)
     if (png_chunk_is(chunk, "tRNS"))
         return check_transparency(chunk, state);
     if (end && (chunk->size != 0 || !state->picture))
-        return DAMAGED(state, "%s", chunk->size != 0 ? "its IEND chunk is not empty" : "it holds no IDAT chunk");
+        return DAMAGED(state, "%s", chunk->size != 0 ? "its IEND chunk is not empty" : "it has no IDAT chunk");
     if (png_chunk_is(chunk, "fdAT"))
         state->info.other_content |= 1U << OTHER_FRAMES;
     if (memcmp(chunk->type, "mkB", 3) == 0 || png_chunk_is(chunk, "mkTS"))

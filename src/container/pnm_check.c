@@ -33,7 +33,7 @@ static int64_t add_digit(int64_t number, int byte)
 static bool set_field(const struct reading *reading, const char *what, int64_t number, int max, int *field)
 {
     if (number < 1 || number > max)
-        return DAMAGED(reading, "its %s is no number from 1 to %d", what, max);
+        return DAMAGED(reading, "its %s is not a number from 1 to %d", what, max);
     *field = (int)number;
     return true;
 }
@@ -64,7 +64,7 @@ static bool read_header_number(struct reading *reading, const char *what, int ma
 static bool read_header_numbers(struct reading *reading, struct pnm_header *header)
 {
     if (!byte_is_blank(next_header_byte(reading)))
-        return DAMAGED(reading, "no blank follows its first %d bytes", PNM_MAGIC);
+        return DAMAGED(reading, "no space follows its first %d bytes", PNM_MAGIC);
     return read_header_number(reading, "width", INT32_MAX, &header->width) &&
            read_header_number(reading, "height", INT32_MAX, &header->height) &&
            read_header_number(reading, "maxval", PNM_MAXVAL_MAX, &header->maxval);
@@ -166,7 +166,7 @@ static bool read_lines(struct reading *reading, struct pnm_header *header)
         if (line_is(&line, "ENDHDR"))
             return header->width > 0 && header->height > 0 && header->channels > 0 && header->maxval > 0
                        ? check_type(reading, type, header->channels)
-                       : DAMAGED(reading, "its header lacks a line %s", "WIDTH, HEIGHT, DEPTH or MAXVAL");
+                       : DAMAGED(reading, "its header has no line %s", "WIDTH, HEIGHT, DEPTH or MAXVAL");
         if (!is_comment && !read_field(reading, &line, header, type))
             return false;
     }

@@ -319,7 +319,7 @@ bool tiff_add_page(struct tiff_pages *pages, uint8_t *bytes, size_t size, struct
     const size_t odd = file->size & 1, skipped = file->size > 0 ? HEADER : 0, distance = file->size + odd - skipped;
     if (!tiff_open_first(bytes, size, &directory) || directory.wide || size > UINT32_MAX - file->size)
         return error_set(error, ERROR_WORK,
-                         "the pages take more than the 4 GiB that a TIFF holds; write each to a file, by -o DIR");
+                         "the pages need more than the 4 GiB of a TIFF; write each page to a file, with -o DIR");
     if (skipped > 0)
         move_offsets(bytes, &directory, distance);
     if (!blob_append(file, "", odd) || !blob_append(file, bytes + skipped, size - skipped))

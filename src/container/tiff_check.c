@@ -106,12 +106,12 @@ static bool read_colours(const struct reading *reading, struct tiff_header *head
     const uint64_t extra = tiff_find_number(directory, TIFF_TAG_EXTRA, TIFF_UNASSOCIATED);
     header->is_associated = extra == TIFF_ASSOCIATED && samples > colours;
     if (samples > colours && extra != TIFF_ASSOCIATED && extra != TIFF_UNASSOCIATED)
-        return NOT_READ(reading, "with a channel besides its colours that is no alpha (ExtraSamples %llu)",
+        return NOT_READ(reading, "with an extra channel that is not alpha (ExtraSamples %llu)",
                         (unsigned long long)extra);
     if (photometric == TIFF_YCBCR && (header->compression != TIFF_JPEG || bits != 8))
         return NOT_READ(reading, "in YCbCr %s", "without JPEG");
     if (photometric == TIFF_YCBCR && tiff_find_number(directory, TIFF_TAG_PLANAR, 1) == 2)
-        return NOT_READ(reading, "in YCbCr %s", "with its channels apart");
+        return NOT_READ(reading, "in YCbCr %s", "with separate channels");
     if (is_palette && (!tiff_find(directory, TIFF_TAG_PALETTE, &palette) || palette.count < (size_t)3 << bits))
         return DAMAGED(reading, "it has no palette of %d colours", 1 << bits);
     info->channels = is_palette ? 3 : (int)samples;
@@ -139,7 +139,7 @@ static bool read_cell_sides(const struct reading *reading, struct tiff_header *h
         return DAMAGED(reading, "its strips or tiles have %llu x %llu pixels", (unsigned long long)width,
                        (unsigned long long)height);
     if (header->is_tiled && header->bits < 8 && width % 8 != 0)
-        return DAMAGED(reading, "its tiles are %llu pixels wide, which is no multiple of 8", (unsigned long long)width);
+        return DAMAGED(reading, "its tiles are %llu pixels wide, not a multiple of 8", (unsigned long long)width);
     header->cell_width = (int)width;
     header->cell_height = (int)height;
     header->cells = (((size_t)info->width - 1) / width + 1) * (((size_t)info->height - 1) / height + 1) *
@@ -188,7 +188,7 @@ static bool check_cells(const struct reading *reading, struct tiff_header *heade
                              (unsigned long long)size);
         if (header->compression == TIFF_JPEG &&
             !count_coefficients(directory->bytes + offset, (size_t)size, &header->coefficients))
-            return DAMAGED(reading, "strip or tile %zu is no JPEG", i);
+            return DAMAGED(reading, "strip or tile %zu is not a JPEG", i);
         info->data += (size_t)size;
         header->cell_max = size > header->cell_max ? (size_t)size : header->cell_max;
     }

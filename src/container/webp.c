@@ -47,7 +47,7 @@ struct reading {
 /* Report the chunk at which WALK has stopped, if there is one. Returns whether there is none. */
 static bool check_walk_end(const struct reading *reading, const struct webp_walk *walk)
 {
-    return walk->at == walk->end || DAMAGED(reading, "the chunk at byte %zu is longer than what holds it", walk->at);
+    return walk->at == walk->end || DAMAGED(reading, "the chunk at byte %zu is longer than its container", walk->at);
 }
 
 /* Read the sides of the picture in CHUNK, VP8 or VP8L. A frame of VP8 begins with three bytes, a start code and the
@@ -91,7 +91,7 @@ static bool find_picture_chunk(const struct reading *reading, struct webp_walk *
         header->size = walk->at - header->data;
         return true;
     }
-    return check_walk_end(reading, walk) && DAMAGED(reading, "it holds no %s", "picture");
+    return check_walk_end(reading, walk) && DAMAGED(reading, "it has no %s", "picture");
 }
 
 /* Read the frame in CHUNK, ANMF: x / 2, y / 2, width - 1, height - 1 and a duration in 3 bytes each, then flags, then
@@ -112,7 +112,7 @@ static bool read_frame(const struct reading *reading, const struct webp_chunk *c
     header->y = 2 * (int)bytes_number(chunk->data + 3, 3, false);
     return (header->width == (int)bytes_number(chunk->data + 6, 3, false) + 1 &&
             header->height == (int)bytes_number(chunk->data + 9, 3, false) + 1) ||
-           DAMAGED(reading, "its frame at byte %zu has other sides than the picture in it", chunk->at);
+           DAMAGED(reading, "its frame at byte %zu has another size than the picture in it", chunk->at);
 }
 
 /* Are there too few data for the picture? A macroblock of 16 x 16 pixels takes at least 3 bits: its modes have fixed

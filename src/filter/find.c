@@ -192,8 +192,8 @@ bool filter_find_all(const char *argument, filter_finder *find, struct filter **
             *next++ = '\0';
         if (*spec == '\0' && *count > 1)
             done =
-                error_set(error, ERROR_USAGE, "filter %zu of \"%s\" is empty; expected names with one comma in between",
-                          i + 1, argument);
+                error_set(error, ERROR_USAGE,
+                          "filter %zu of \"%s\" is empty; expected names with one comma between them", i + 1, argument);
         else
             done = find(spec, &(*filters)[i], &(*filters)[*count + i], error);
         if (!done && error != NULL && error->code == ERROR_USAGE && strchr(before, ':') != NULL && *spec != '\0' &&

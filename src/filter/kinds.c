@@ -57,7 +57,7 @@ const struct kind_of_step filter_kinds[STEP_KINDS] = {
         word ":R" more "[:disk]", does,                                                                                \
             .title = text,                                                                                             \
             .usage = word                                                                                              \
-            " takes a radius, a whole number of pixels from 1 to 63" means ", and perhaps the word disk, "             \
+            " takes a radius, a whole number of pixels from 1 to 63" means ", and optionally the word disk, "          \
             "whose radius may have a fraction, for example " word ":2" example " or " word ":2.5" example ":disk",     \
             .make = filter_make_rank                                                                                   \
     }
@@ -81,9 +81,8 @@ const struct filter_form filter_forms[] = {
      .make = filter_generate, .generate = make_log, .parameters = 1, .has_filter16 = true},
     {"unsharp:SIGMA:AMOUNT[:THRESHOLD]", "the image plus AMOUNT times its difference from gaussian:SIGMA",
      .title = "unsharp mask",
-     .usage =
-         "takes a deviation above 0 and up to 170, an amount from 0.000001 to 100 and perhaps a threshold from 0 to "
-         "255 levels, for example unsharp:2:0.5 or unsharp:2:0.5:3",
+     .usage = "takes a deviation above 0 and up to 170, an amount from 0.000001 to 100 and optionally a threshold from "
+              "0 to 255 levels, for example unsharp:2:0.5 or unsharp:2:0.5:3",
      .make = filter_generate, .generate = make_unsharp, .parameters = 3, .optional = 1, .has_filter16 = true},
     {RESIZE_WORD ":SIZE[:WORD...]",
      "another size: 50%, 1920x1080, 1920x or x1080; words: exact, cover, enlarge, and a kernel: lanczos3, lanczos2, "
@@ -95,18 +94,18 @@ const struct filter_form filter_forms[] = {
     {"crop:SIZE[+X+Y][:WORD...]",
      "a part of the picture: 640x480+100+50, 640x480 or 50%; words: top, bottom, left, right, torchvision",
      .title = "a part of the picture",
-     .usage = "crop takes two sides from 1 to 100000 pixels or a percentage up to 100%, and perhaps the offset of the "
-              "part or the words top, bottom, left, right and torchvision, for example crop:640x480+100+50, "
+     .usage = "crop takes two sides from 1 to 100000 pixels or a percentage up to 100%, and optionally the offset of "
+              "the part or the words top, bottom, left, right and torchvision, for example crop:640x480+100+50, "
               "crop:640x480:top or crop:50%",
      .make = filter_make_move, .read = read_crop},
     {"cover:SIZE[:WORD...]",
      "resize so that the picture covers 400x300, then crop; words: top, bottom, left, right, and a kernel",
-     .usage = "cover takes two sides from 1 to 100000 pixels, and perhaps one of resize's kernels and the words top, "
-              "bottom, left and right, for example cover:400x300 or cover:400x300:top",
+     .usage = "cover takes two sides from 1 to 100000 pixels, and optionally one of resize's kernels and the words "
+              "top, bottom, left and right, for example cover:400x300 or cover:400x300:top",
      .make = filter_make_move},
     {"pad:SIZE[:COLOUR]", "the picture in the middle of 1920x1080; COLOUR: white, black or #ff8000",
      .title = "the picture in the middle of a larger one",
-     .usage = "pad takes two sides from 1 to 100000 pixels and perhaps a colour, white, black, #RGB or #RRGGBB, for "
+     .usage = "pad takes two sides from 1 to 100000 pixels and optionally a colour, white, black, #RGB or #RRGGBB, for "
               "example pad:1920x1080 or pad:1920x1080:#ff8000",
      .make = filter_make_move, .read = read_pad},
     {"turn:ANGLE", "turn clockwise by 90, 180 or 270 degrees", .title = "turned clockwise",
@@ -117,9 +116,8 @@ const struct filter_form filter_forms[] = {
      .make = filter_make_move, .read = read_mirror},
     {"levels:BLACK:WHITE[:GAMMA]", "BLACK becomes black and WHITE white, levels of 255 or percent; GAMMA lightens",
      .title = "levels",
-     .usage =
-         "levels takes two levels from 0 to 255, or percentages, the lower one first, and perhaps a gamma from 0.1 "
-         "to 10, for example levels:10:245 or levels:2%:98%:1.2",
+     .usage = "levels takes two levels from 0 to 255, or percentages, the lower one first, and optionally a gamma from "
+              "0.1 to 10, for example levels:10:245 or levels:2%:98%:1.2",
      .make = filter_make_point, .write = write_levels, .parameters = 3, .optional = 1},
     {"gamma:G", "lightens the middle if G is above 1, darkens it if G is below: level^(1/G)", .title = "gamma",
      .usage = "gamma takes a number from 0.1 to 10, for example gamma:1.5", .make = filter_make_point,

@@ -164,12 +164,12 @@ bool move_size(const struct filter *filter, int *width, int *height, struct erro
     }
     if (move->pads && (*width < from_width || *height < from_height))
         return error_set(error, ERROR_WORK,
-                         "%s is smaller than the picture, which has %d x %d pixels; give at least these, or resize or "
-                         "crop it before",
+                         "%s is smaller than the picture, which has %d x %d pixels; give at least this size, or resize "
+                         "or crop the picture first",
                          filter->name, from_width, from_height);
     const int right = *width + (move->x > 0 ? move->x : 0), bottom = *height + (move->y > 0 ? move->y : 0);
     return move->width == 0 || move->pads || (right <= from_width && bottom <= from_height) ||
-           error_set(error, ERROR_WORK, "%s reaches beyond the picture, which has %d x %d pixels; give a part of these",
+           error_set(error, ERROR_WORK, "%s reaches beyond the picture of %d x %d pixels; give a part of the picture",
                      filter->name, from_width, from_height);
 }
 

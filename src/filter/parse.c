@@ -164,7 +164,7 @@ static bool parse_number(struct parser *parser, const char *expected, struct num
     switch (number_read(parser->at, end - is_percentage, number)) {
     case NUMBER_MALFORMED:
         return FAIL_HERE(parser, parser->at, "expected %s, found %s%s", expected, text.text,
-                         is_ascii(parser->at, end) ? "" : ", which has characters other than ASCII; type it anew");
+                         is_ascii(parser->at, end) ? "" : ", which has characters other than ASCII; type it again");
     case NUMBER_TOO_LARGE:
         return FAIL_HERE(parser, parser->at, "expected %s, found %s, which is too large", expected, text.text);
     case NUMBER_OVER_ZERO:
@@ -481,7 +481,7 @@ static bool check_separators(struct parser *parser, const struct separators *see
     if (seen->comma != NULL && seen->others)
         return FAIL_HERE(
             parser, seen->comma,
-            "expected a blank after each comma in a row that has blanks or semicolons, found a digit; " DECIMAL_COMMA);
+            "expected a space after each comma in a row that has spaces or semicolons, found a digit; " DECIMAL_COMMA);
     return seen->odd == NULL ||
            FAIL_HERE(parser, seen->odd,
                      "expected one kind of separator in a row, found another here; begin a new line "
@@ -568,7 +568,7 @@ static bool parse_lines(struct parser *parser, const char *text, const char *end
     }
     if (parser->count == 0 && parser->sections == 0)
         return error_about(parser->error, ERROR_USAGE, parser->name,
-                           "the file holds no taps; expected at least one row of them");
+                           "the file has no taps; expected at least one row of taps");
     return true;
 }
 
@@ -726,7 +726,7 @@ static bool set_footprint(struct parser *parser, struct filter *filter)
         for (int x = 0; x < filter->width; x++)
             if (!number_is_integer(parser->lines[y].numbers[x], 0, 1))
                 return fail_at(parser, parser->lines[y].number, parser->lines[y].columns[x],
-                               "expected 1 for a sample that is put in order, or 0 for one that is not");
+                               "expected 1 for a sample that is put in order, or 0 for a sample that is not");
     const int anchor_x = filter->anchor_x, anchor_y = filter->anchor_y;
     if (!rank_make(filter, filter->width, filter->height, has_sample, parser, parser->share))
         return fail_at(parser, parser->lines[0].number, parser->lines[0].columns[0],
@@ -754,8 +754,8 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
     memset(filter, 0, sizeof *filter);
     filter_set_name(filter, name);
     if (size > FILTER_MAX_TEXT)
-        return error_about(error, ERROR_USAGE, name,
-                           "is larger than the %zu bytes that are read at most; give a smaller file", FILTER_MAX_TEXT);
+        return error_about(error, ERROR_USAGE, name, "is larger than the limit of %zu bytes; give a smaller file",
+                           FILTER_MAX_TEXT);
 
     struct parser *parser = calloc(1, sizeof *parser);
     if (parser == NULL)

@@ -119,8 +119,8 @@ static bool read_matrix(const struct point_section *section, struct point *point
     const bool has_alpha = rows == 4 || numbers == 5, has_offset = numbers == (has_alpha ? 5 : 4);
     if (!(rows == 1 || rows == 3 || rows == 4) || numbers < (has_alpha ? 4 : 3) || numbers > 5)
         return fail(fault, section->number, section->column,
-                    "expected 1 or 3 rows after this line, each of 3 weights, of 3 and an offset, or of 4 and an "
-                    "offset, or 4 rows of 4 weights, perhaps with an offset; found %d row%s, the first of %d numbers",
+                    "expected a matrix after this line: 1 or 3 rows of 3 to 5 numbers, or 4 rows of 4 or 5 numbers; "
+                    "found %d row%s, the first of %d numbers",
                     rows, rows == 1 ? "" : "s", numbers);
     if (point->curve[0].count + point->curve[1].count + point->curve[2].count + point->curve[3].count > 0)
         return fail(fault, section->number, section->column, "expected the matrix before all curves; move it up");

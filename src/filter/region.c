@@ -116,6 +116,6 @@ bool region_check(const struct filter *filter, int width, int height, struct err
                          filter->region.mask_file.path, mask->width, mask->height, width, height);
     return (part.width > 0 && part.height > 0) ||
            error_set(error, ERROR_WORK,
-                     "the region of %s is empty, or outside the picture of %d x %d pixels; give a part of it",
+                     "the region of %s is empty, or outside the picture of %d x %d pixels; give a part of the picture",
                      filter->name, width, height);
 }

@@ -148,9 +148,8 @@ bool resample_check_axis(const char *name, const struct resample_axis *axis, str
 {
     return !resample_is_pillow(axis->kernel) || axis->count <= PILLOW_TAPS_MAX ||
            error_set(error, ERROR_WORK,
-                     "%s would sum %d samples for one, and the kernels of Pillow sum at most %d here; resize in two "
-                     "steps",
-                     name, axis->count, PILLOW_TAPS_MAX);
+                     "%s sums %d samples, and the kernels of Pillow sum at most %d here; resize in two steps", name,
+                     axis->count, PILLOW_TAPS_MAX);
 }
 
 size_t resample_bytes(const struct resample_axis *axis)

@@ -174,7 +174,7 @@ bool resize_size(const struct filter *filter, int *width, int *height, struct er
     int64_t new_width, new_height;
     if (resize->picture_width > 0 && (*width != resize->picture_width || *height != resize->picture_height))
         return error_set(error, ERROR_USAGE,
-                         "%s is for a picture of %d x %d pixels, and this one has %d x %d; leave that size out",
+                         "%s is for a picture of %d x %d pixels, and this picture has %d x %d; leave the size out",
                          filter->name, resize->picture_width, resize->picture_height, *width, *height);
     if (filter_resize_stays(filter, *width, *height))
         return true;

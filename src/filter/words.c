@@ -21,7 +21,7 @@ static const char *const words[][2] = {
     {"autoorient", "!leave it out: images are turned upright, unless --no-orient is given"},
     {"delta", "--tolerance"},
     {"diff", "!give gpuconv --compare EXPECTED ACTUAL DIFF"},
-    {"dryrun", "!--digest --filter FILTER writes no image, nor does --compare without --update"},
+    {"dryrun", "!--digest --filter FILTER and --compare without --update write no image"},
     {"f", "--format"},
     {"force", REPLACED},
     {"fuzz", "--tolerance"},

@@ -110,8 +110,8 @@ bool image_refuse(const struct image *image, struct error *error)
 {
     return error_set(error, ERROR_USAGE,
                      image->stored == STORED_BOOL
-                         ? "the result is not True and False alone, so bool does not hold it; give the image as float32"
-                         : "the input has samples that float32 does not hold; divide them");
+                         ? "the result is not only True and False, so bool cannot store it; give the image as float32"
+                         : "the input has samples that float32 cannot store; divide them");
 }
 
 bool image_allocate(struct image *image, int width, int height, int channels, int bits, struct error *error)

@@ -73,7 +73,8 @@ bool library_check_context(const struct gpuconv_context *context, struct error *
     if (context == NULL)
         return error_set(error, ERROR_USAGE, "there is no context; open it first");
     return context->process == getpid() ||
-           error_set(error, ERROR_USAGE, "the context belongs to the parent of this process; open one after fork");
+           error_set(error, ERROR_USAGE,
+                     "the context belongs to the parent of this process; open a context after fork");
 }
 
 const char *gpuconv_pixels(void)
@@ -100,7 +101,7 @@ static struct gpuconv_context *open_context(const struct gpuconv_context_options
     bool done = (context != NULL || error_no_memory(error, "a context")) &&
                 library_check_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, error);
     if (done && (o->threads < 0 || o->threads > PARALLEL_THREADS_MAX))
-        done = error_set(error, ERROR_USAGE, "%d threads were asked for; give 1 to %d, or 0 for one a processor",
+        done = error_set(error, ERROR_USAGE, "%d threads were asked for; give 1 to %d, or 0 for all processors",
                          o->threads, PARALLEL_THREADS_MAX);
     if (done && o->device < 0)
         done = error_set(error, ERROR_USAGE, "there is no GPU %d; GPUs are counted from 0", o->device);
@@ -280,7 +281,7 @@ static bool check_memory(const struct gpuconv_context *context, const struct gpu
         return error_set(error, ERROR_USAGE, "one image is on the host and the other on a GPU; copy one of them");
     if (in->memory == GPUCONV_DEVICE && context->resources.shared == NULL)
         return error_set(error, ERROR_USAGE,
-                         "a context on the CPU filters images on the host; open one with uses_gpu, or copy them");
+                         "the context has no GPU; open a context with uses_gpu, or copy the images to the host");
     return in->memory == GPUCONV_DEVICE || options->stream == NULL ||
            error_set(error, ERROR_USAGE, "images on the host are not filtered on a CUDA stream; leave it out");
 }
@@ -288,10 +289,10 @@ static bool check_memory(const struct gpuconv_context *context, const struct gpu
 static bool check_options(const struct gpuconv_options *options, const struct gpuconv_view *in, struct error *error)
 {
     if (options->border < GPUCONV_REPLICATE || options->border > GPUCONV_ZERO)
-        return error_set(error, ERROR_USAGE, "there is no border %d; give one of enum gpuconv_border",
+        return error_set(error, ERROR_USAGE, "there is no border %d; give a value of enum gpuconv_border",
                          (int)options->border);
     if (options->alpha < GPUCONV_PREMULTIPLY || options->alpha > GPUCONV_FILTER_ALPHA)
-        return error_set(error, ERROR_USAGE, "there is no mode %d of alpha; give one of enum gpuconv_alpha",
+        return error_set(error, ERROR_USAGE, "there is no mode %d of alpha; give a value of enum gpuconv_alpha",
                          (int)options->alpha);
     if (options->linear && in->type > GPUCONV_UINT16)
         return error_set(error, ERROR_USAGE,
@@ -331,7 +332,7 @@ static bool check_pairs(const struct gpuconv_context *context, const struct gpuc
             return false;
         if (in[i].memory != in[0].memory)
             return error_set(error, ERROR_USAGE,
-                             "some images are on the host and others on a GPU; filter them by two calls");
+                             "some images are on the host and others on a GPU; filter them in two calls");
     }
     return true;
 }
@@ -395,7 +396,7 @@ static enum gpuconv_status apply_views(struct gpuconv_context *context, const st
     const struct filter_chain *chain = filter_chain_of(filter);
     for (size_t i = 0; done && options != NULL && options->border != GPUCONV_REPLICATE && i < chain->count; i++) {
         if (filter_kind(&chain->filters[i])->repeats_edge)
-            library_warn(error, "%s repeats the edge of the picture, whatever the border is", chain->filters[i].name);
+            library_warn(error, "%s repeats the edge of the picture with every border", chain->filters[i].name);
     }
     return status;
 }

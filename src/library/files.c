@@ -19,7 +19,7 @@ static bool open_list(struct list *list, struct gpuconv_context *context, const 
     if (count < 0)
         return error_set(error, ERROR_USAGE, "%d files were given; give 0 or more", count);
     if (given == NULL && count > 0)
-        return error_set(error, ERROR_USAGE, "there is no array of %d files or views; give one", count);
+        return error_set(error, ERROR_USAGE, "there is no array of %d files or views; give an array", count);
     list->context = context;
     list->count = count;
     list->files = calloc((size_t)count + 1, sizeof *list->files);
@@ -111,9 +111,8 @@ struct image list_shape(const struct list *list, const struct file *file)
 bool library_check_gpu(const struct gpuconv_context *context, const struct gpuconv_view *view, struct error *error)
 {
     return view->memory != GPUCONV_DEVICE || context->resources.shared != NULL ||
-           error_set(
-               error, ERROR_USAGE,
-               "this context has no GPU, but the image is in a GPU's memory; open one with uses_gpu, or copy them");
+           error_set(error, ERROR_USAGE,
+                     "the context has no GPU; open a context with uses_gpu, or copy the image to the host");
 }
 
 /* Check the view that is to receive the file, or to be encoded, and note it. */
@@ -338,8 +337,9 @@ enum gpuconv_status gpuconv_decode_all(struct gpuconv_context *context, const st
 {
     struct list list = {.given = files, .views = views};
     struct error reason;
-    bool done = library_check_context(context, &reason) &&
-                (views != NULL || count <= 0 || error_set(&reason, ERROR_USAGE, "there are no views; give one a file"));
+    bool done =
+        library_check_context(context, &reason) &&
+        (views != NULL || count <= 0 || error_set(&reason, ERROR_USAGE, "there are no views; give a view per file"));
     if (done) {
         pthread_mutex_lock(&context->mutex);
         done = list_inspect_all(&list, context, files, count, options, inspect_one, &reason);

@@ -40,10 +40,11 @@ static struct gpuconv_filter *warn_of_taps(struct gpuconv_filter *filter, const 
         if (filter_is_zero(one))
             library_warn(error, "%s: all taps are 0, so all pixels become the same; check them", one->name);
         if (times != 0)
-            library_warn(error,
-                         "%s: the taps sum to %.10g, which makes a picture that many times as bright; give the scale "
-                         "%.10g, or 1 if you mean that",
-                         one->name, times, times);
+            library_warn(
+                error,
+                "%s: the taps sum to %.10g, so the picture becomes %.10g times as bright; give the scale %.10g, "
+                "or 1 to keep that",
+                one->name, times, times, times);
     }
     return filter;
 }
@@ -64,7 +65,7 @@ struct gpuconv_filter *gpuconv_filter_find(const char *name, struct gpuconv_erro
     size_t count;
     const bool done =
         (name != NULL ||
-         error_set(&reason, ERROR_USAGE, "there is no name of a filter; give one such as \"gaussian:2\"")) &&
+         error_set(&reason, ERROR_USAGE, "there is no name of a filter; give a name such as \"gaussian:2\"")) &&
         filter_find_all(name, filter_find, &filters, &count, &reason) && load_masks(filters, count, &reason);
     return warn_of_taps(done ? make_object(filters, count, &reason) : NULL, &reason, error);
 }
@@ -93,13 +94,13 @@ struct gpuconv_filter *gpuconv_filter_parse(const char *text, size_t size, const
 static bool check_taps(const struct gpuconv_taps *taps, struct error *error)
 {
     if (taps == NULL || taps->taps == NULL)
-        return error_set(error, ERROR_USAGE, "there are no taps; give width x height of them");
+        return error_set(error, ERROR_USAGE, "there are no taps; give width x height taps");
     if (taps->width < 1 || taps->height < 1 || taps->width > FILTER_MAX || taps->height > FILTER_MAX)
         return error_set(error, ERROR_USAGE, "there are %d x %d taps; give 1 to %d on a side", taps->width,
                          taps->height, FILTER_MAX);
     if (taps->has_anchor &&
         (taps->anchor_x < 0 || taps->anchor_x >= taps->width || taps->anchor_y < 0 || taps->anchor_y >= taps->height))
-        return error_set(error, ERROR_USAGE, "the anchor is at column %d, row %d; give one within the %d x %d taps",
+        return error_set(error, ERROR_USAGE, "the anchor is at column %d, row %d; it must be in the %d x %d taps",
                          taps->anchor_x, taps->anchor_y, taps->width, taps->height);
     if (taps->scale < 0)
         return error_set(error, ERROR_USAGE, "the scale is %d; give 1 or more", taps->scale);
@@ -224,7 +225,7 @@ char *gpuconv_filter_text(const struct gpuconv_filter *filter, int index, int as
     uselocale(before);
     freelocale(locale);
     if (!is_there)
-        error_set(&reason, ERROR_USAGE, "there is no filter %d, only %zu of them, counted from 0", index, chain->count);
+        error_set(&reason, ERROR_USAGE, "there is no filter %d: there are %zu, counted from 0", index, chain->count);
     else if (text.bytes == NULL)
         error_no_memory(&reason, "the text of a filter");
     return LIBRARY_RESULT(text.bytes, &reason, error);

@@ -74,7 +74,7 @@ struct gpuconv_image *gpuconv_metadata_unpack(const void *packed, size_t size, s
     }
     bool done =
         ((fits && left == 0) ||
-         error_set(&reason, ERROR_USAGE, "the packed metadata are not of gpuconv %s; pack and unpack by one version",
+         error_set(&reason, ERROR_USAGE, "the packed metadata are not of gpuconv %s; pack and unpack with one version",
                    GPUCONV_VERSION)) &&
         (image != NULL || error_no_memory(&reason, "metadata"));
     if (done)

@@ -66,7 +66,7 @@ void library_warn_dropped(struct gpuconv_error *error, const char *name, uint64_
 bool library_inspect(const void *bytes, size_t size, const char *name, const struct codec_settings *settings,
                      struct codec_info *info, struct error *error)
 {
-    return (bytes != NULL || error_set(error, ERROR_USAGE, "there are no bytes of a file; give those of an image")) &&
+    return (bytes != NULL || error_set(error, ERROR_USAGE, "there are no bytes; give the bytes of an image")) &&
            codec_inspect(bytes, size, name, settings, info, error) && codec_choose_reader(info, settings, name, error);
 }
 
@@ -104,7 +104,7 @@ bool library_decode_settings(const struct gpuconv_decode_options *options, struc
     *settings =
         (struct codec_settings){.bits = options->bits, .max_pixels = options->max_pixels, .page = options->page};
     if (options->page < 0)
-        return error_set(error, ERROR_USAGE, "page %d was asked for; give one from 1, or 0 for the main picture",
+        return error_set(error, ERROR_USAGE, "page %d was asked for; give a page from 1, or 0 for the main picture",
                          options->page);
     if (options->bits != 0 && options->bits != 8 && options->bits != 16)
         return error_set(error, ERROR_USAGE,
@@ -268,7 +268,8 @@ void library_warn_encoded(struct gpuconv_error *error, const struct gpuconv_view
         library_warn(error, "%s cannot store alpha; the image is put on white, unless you give a background",
                      format->name);
     if (view->type == GPUCONV_UINT16 && format->max_bits < 16)
-        library_warn(error, "%s holds %d bits per sample; the image's 16 are reduced", format->name, format->max_bits);
+        library_warn(error, "%s stores %d bits per sample; the image's 16 bits are reduced", format->name,
+                     format->max_bits);
 }
 
 enum gpuconv_status gpuconv_encode(struct gpuconv_context *context, const struct gpuconv_view *view,
@@ -423,11 +424,11 @@ struct gpuconv_image *gpuconv_compare_picture(const struct gpuconv_view *expecte
     struct image images[2], copies[2] = {{0}};
     bool same_shape = false;
     struct gpuconv_image *picture = calloc(1, sizeof *picture);
-    const bool done =
-        (picture != NULL || error_no_memory(&reason, "an image")) &&
-        take_pair(expected, actual, false, images, copies, &same_shape, &reason) &&
-        (same_shape || error_set(&reason, ERROR_USAGE, "the images have other sizes or types; give two of one size")) &&
-        difference_picture(&images[0], &images[1], NULL, &picture->image, &reason);
+    const bool done = (picture != NULL || error_no_memory(&reason, "an image")) &&
+                      take_pair(expected, actual, false, images, copies, &same_shape, &reason) &&
+                      (same_shape || error_set(&reason, ERROR_USAGE,
+                                               "the sizes or types of the images differ; make them the same")) &&
+                      difference_picture(&images[0], &images[1], NULL, &picture->image, &reason);
     image_free(&copies[0]);
     image_free(&copies[1]);
     if (library_status(done, &reason, error) == GPUCONV_OK)

@@ -44,9 +44,8 @@ static bool check_preprocessing(struct preprocessing *p, const struct gpuconv_co
         !library_check_gpu(context, out, error))
         return false;
     if (p->out.count != (size_t)count || out->channels != 3)
-        return error_set(error, ERROR_USAGE,
-                         "the output has %zu images of %d channels; give %d of 3, one for each picture", p->out.count,
-                         out->channels, count);
+        return error_set(error, ERROR_USAGE, "the output has %zu images of %d channels; give %d images of 3 channels",
+                         p->out.count, out->channels, count);
     if (out->type == GPUCONV_UINT16 || out->type > GPUCONV_BFLOAT16 ||
         (out->type == GPUCONV_UINT8) != (options->levels == NULL))
         return error_set(error, ERROR_USAGE,
@@ -115,7 +114,7 @@ static bool inspect_view(const struct preprocessing *p, const struct gpuconv_vie
     return (images.count == 1 && view->type == GPUCONV_UINT8 && p->uses_gpu && !p->options->has_background) ||
            error_set(&file->error, ERROR_USAGE,
                      "a picture in a GPU's memory must be one image of uint8, without a background, for an output "
-                     "there and a kernel of Pillow; copy it to the host");
+                     "there and a kernel of Pillow; copy the picture to the host");
 }
 
 /* Is picture INDEX a file, and no view? */

@@ -117,7 +117,7 @@ static bool check_strides(const struct gpuconv_view *view, const char *name, siz
                              axes[i].name, name, axes[i].stride, size);
         if (__builtin_mul_overflow((size_t)axes[i].stride, (size_t)(axes[i].count - 1), &reach) ||
             __builtin_add_overflow(*bytes, reach, bytes) || *bytes > PTRDIFF_MAX)
-            return error_set(error, ERROR_USAGE, "the strides of the %s reach beyond all memory; give smaller ones",
+            return error_set(error, ERROR_USAGE, "the strides of the %s reach beyond all memory; give smaller strides",
                              name);
     }
     return *bytes <= UINTPTR_MAX - (uintptr_t)view->data ||
@@ -128,7 +128,7 @@ static bool check_strides(const struct gpuconv_view *view, const char *name, siz
 static bool check_shape(const struct gpuconv_view *view, const char *name, struct error *error)
 {
     if (view->type < GPUCONV_UINT8 || view->type > GPUCONV_BOOL)
-        return error_set(error, ERROR_USAGE, "the %s has no type of samples; give one of enum gpuconv_type", name);
+        return error_set(error, ERROR_USAGE, "the %s has no type of samples; give a value of enum gpuconv_type", name);
     if (view->width < 1 || view->height < 1 || view->width > FORMAT_SIDE_MAX || view->height > FORMAT_SIDE_MAX)
         return error_set(error, ERROR_USAGE, "the %s has %d x %d pixels; give 1 to %d on a side", name, view->width,
                          view->height, FORMAT_SIDE_MAX);
@@ -137,7 +137,7 @@ static bool check_shape(const struct gpuconv_view *view, const char *name, struc
     if (view->count < 0)
         return error_set(error, ERROR_USAGE, "the %s has %d images; give 1 or more", name, view->count);
     if (view->memory != GPUCONV_HOST && view->memory != GPUCONV_DEVICE)
-        return error_set(error, ERROR_USAGE, "the %s has no kind of memory; give one of enum gpuconv_memory", name);
+        return error_set(error, ERROR_USAGE, "the %s has no kind of memory; give a value of enum gpuconv_memory", name);
     if (view->data == NULL || (uintptr_t)view->data % type_bytes(view->type) != 0)
         return error_set(error, ERROR_USAGE, "the %s is at %p; give an address that is a multiple of %zu", name,
                          view->data, type_bytes(view->type));

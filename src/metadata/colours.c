@@ -176,7 +176,7 @@ bool metadata_find_colours(const struct metadata *metadata, bool grey, int bits,
     memcpy(matrix, identity, sizeof matrix);
     if (kind == CURVE_PQ || kind == CURVE_HLG)
         return error_set(error, ERROR_WORK,
-                         "has the light of %s, which sRGB cannot hold; leave to-srgb out, and keep the profile",
+                         "has the light of %s, which sRGB cannot store; leave to-srgb out, and keep the profile",
                          kind == CURVE_PQ ? "PQ" : "HLG");
     if ((unread & ~(1u << CURVE_OF_EXIF)) != 0 || (!grey && !metadata_find_matrix(metadata, source, matrix)))
         return error_set(error, ERROR_WORK,

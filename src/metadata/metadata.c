@@ -58,7 +58,7 @@ void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
         [METADATA_UNKNOWN] = "parts of an unknown kind",
         [METADATA_NOT_SUPPORTED] = "the format has none",
         [METADATA_NEEDS_KEEP_TEXT] = "parts need --keep-text",
-        [METADATA_LOSES_COLOURS] = "the colours look different without",
+        [METADATA_LOSES_COLOURS] = "the colours look different without it",
     };
     char word[64];
     text[0] = '\0';
@@ -70,7 +70,7 @@ void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
                                                                               : metadata_part_name(part),
                          part == METADATA_C2PA                                     ? "signs the input only"
                          : part == METADATA_EXIF && reason == METADATA_MAKER       ? "maker's notes"
-                         : part != METADATA_ICC && reason == METADATA_OTHER_COLOUR ? "told the old size or orientation"
+                         : part != METADATA_ICC && reason == METADATA_OTHER_COLOUR ? "has the old size or orientation"
                                                                                    : reasons[reason]);
                 text_add_word(text, size, word, NULL);
             }

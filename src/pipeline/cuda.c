@@ -38,7 +38,7 @@ bool gpu_check(const struct resources *resources, struct error *error)
     if (!gpu_start_wait(resources->start, GPU_DRIVER, error) || !device_count(&count, error))
         return false;
     if (resources->device >= count)
-        return error_set(error, ERROR_NO_GPU, "there is no GPU %d, only %d of them, counted from 0 (gpuconv --devices)",
+        return error_set(error, ERROR_NO_GPU, "there is no GPU %d, only %d, counted from 0 (see gpuconv --devices)",
                          resources->device, count);
     return true;
 }

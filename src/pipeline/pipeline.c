@@ -38,14 +38,14 @@ static bool check_resize(const struct recipe *recipe, int bits, struct error *er
         repeats_edge |= filter_kind(filter)->repeats_edge;
         if (filter_is_pillow(filter) && (bits != 8 || recipe->linear))
             return error_set(error, ERROR_USAGE,
-                             "%s resizes samples of 8 bits, as Pillow does, and %s; give %s, or choose another kernel",
-                             filter->name, bits == 8 ? "linear light has 16" : "these have more",
-                             bits == 8 ? "no --linear" : "--depth 8");
+                             "%s resizes samples of 8 bits, as Pillow does, and %s; %s, or choose another kernel",
+                             filter->name, bits == 8 ? "linear light has 16 bits" : "these samples have more",
+                             bits == 8 ? "leave --linear out" : "give --depth 8");
     }
     return recipe->border != BORDER_ZERO || !has_border || !repeats_edge ||
            error_set(error, ERROR_USAGE,
                      "the border zero cannot be combined with resize in one chain; choose another border, or resize in "
-                     "a run of its own");
+                     "a separate run");
 }
 
 /* Only jobs know a picture's file. */
@@ -62,7 +62,7 @@ static bool check_channels(const struct recipe *recipe, int channels, struct err
     chain_channels(recipe->chain, channels, &working, &result);
     return working == channels ||
            error_set(error, ERROR_USAGE,
-                     "a filter makes colours of grey, and the image has %d channel%s; give an image of %d channels",
+                     "a filter makes colours from grey, and the image has %d channel%s; give an image of %d channels",
                      channels, text_plural(channels), working);
 }
 

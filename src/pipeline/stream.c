@@ -356,7 +356,7 @@ static bool find_planes(const struct filtering *filtering, const struct image *i
 static bool check_stop(const struct plan *plan, struct error *error)
 {
     return !cpu_is_stopped(plan->stop) ||
-           error_set(error, ERROR_INTERRUPTED, "the call was stopped before its end; filter the image anew");
+           error_set(error, ERROR_INTERRUPTED, "the call was stopped before its end; filter the image again");
 }
 
 /* Launch a copy of a plan, which is only for the rows of a band. The outputs are not whole if it is stopped. */

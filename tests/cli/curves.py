@@ -276,7 +276,7 @@ def expect(what, said, *warnings):
 
 
 def unread(name, part, used="sRGB"):
-    return f"{name}: --linear cannot read the curve of {part}, and uses that of {used}"
+    return f"{name}: --linear cannot read the curve of {part}, and uses the curve of {used}"
 
 
 def same(what, *paths):

@@ -222,16 +222,16 @@ def test_lines_that_are_no_jobs():
              (b'{"id": 1, "id": 2}', "duplicate"), (b'{"id": 1, "x\0": 2}', "contains a NUL byte"),
              (b'{"id": "\xff"}', "is not JSON"), (b"[" * 100000, "is not JSON"), (b'{"quality": 1e999}', "is not JSON"),
              (b"{" + b" " * (1 << 20) + b"}", "is longer than 1048576 bytes"), (b'{"filter": "\\ud800"}', "is not JSON"),
-             ({}, "names no file"), ({**good, **pair}, "has an image and a pair"), ({"input": "in.png"}, 'has no "output"'),
-             ({"output": "o.png"}, 'has no "input"'), ({"actual": "o.png"}, 'has no "expected"'), ({**good, "input": ""}, "is no path"),
-             ({**good, "input": "-"}, "the standard streams hold the jobs"), ({**good, "input": 7}, "is no path"),
+             ({}, "has no file"), ({**good, **pair}, "has an image and a pair"), ({"input": "in.png"}, 'has no "output"'),
+             ({"output": "o.png"}, 'has no "input"'), ({"actual": "o.png"}, 'has no "expected"'), ({**good, "input": ""}, "is not a path"),
+             ({**good, "input": "-"}, "the jobs use standard input and output"), ({**good, "input": 7}, "is not a path"),
              ({**good, "filter": None}, 'has no "filter"'), ({**good, "output": "o.xyz"}, "give the file such a name"),
              ({**good, "output": "in.png"}, "is the same file as"), ({**good, "filter": "blurr"}, 'did you mean "blur"?'),
              ({**good, "qualty": 1}, "did you mean --quality?"), ({**good, "quality": 101}, "from 1 to 100"),
              ({**good, "quality": 1.5}, "from 1 to 100"), ({**good, "quality": True}, '"quality" needs a value: N'),
              ({**good, "strip": "yes"}, "--strip takes none, most, private or all"), ({**good, "linear": "yes"}, '"linear" is true or false'), ({**good, "strip": {}}, '"strip" is an object'),
-             ({**good, "in-place": True}, "is no option of a job"), ({**good, "jobs": 3}, "is no option of a job"),
-             ({**good, "list": True}, "is no option of a job"), ({**good, "device": 0}, "is no option of a job"),
+             ({**good, "in-place": True}, "is not an option of a job"), ({**good, "jobs": 3}, "is not an option of a job"),
+             ({**good, "list": True}, "is not an option of a job"), ({**good, "device": 0}, "is not an option of a job"),
              ({**good, "tolerance": 1}, "is for a pair"), ({**pair, "filter": "blur"}, 'is for an "input"'),
              ({**pair, "border": "zero"}, 'is for an "input"'), ({**good, "variant": "cpu", "backend": "cuda"}, "leave one out"),
              ({**pair, "ignore": [[1]]}, "is a list of lists"), ({**pair, "diff": "in.png"}, "is one of the images")]
@@ -467,7 +467,7 @@ def test_a_gpu_starts_beside_the_jobs():
         rest, status, said = worker.end()
         assert status == 0 and {answer["status"] for answer in rest} == {"done"}, (rest, said)
         assert {answer["backend"] for answer in rest} == {"cuda"} or fail != "none:1", rest
-        assert ("; the CPU takes over" in said) == (fail == "launch:5"), said
+        assert ("; the CPU continues" in said) == (fail == "launch:5"), said
         why = "the GPU failed in open; " if fail == "open:1" else "a GPU began to start when it would have saved 0."
         assert "backend   " + why in said, said
     for name in ("LOG", "START", "FAIL"):

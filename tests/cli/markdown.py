@@ -110,7 +110,7 @@ def test_words():
     os.remove("e/1.png")
     assert compare("--markdown", "-").startswith("### Images: nothing was compared\n")
     done = subprocess.run([PROGRAM, "--compare", "e", "a", "--markdown", "x.md", "--html", "x.md"], capture_output=True)
-    assert done.returncode == 2 and b"--html and --markdown both write to x.md; name two files" in done.stderr, done
+    assert done.returncode == 2 and b"--html and --markdown both write to x.md; give two files" in done.stderr, done
     done = subprocess.run([PROGRAM, "--compare", "e", "a", "--markdown", "none/x.md"], capture_output=True)
     assert done.returncode == 1 and b"none/x.md: cannot be written" in done.stderr, done
 

@@ -355,7 +355,7 @@ def test_what_cannot_be_written():
         done = compare("e", "a", "--html", place, status=status)
         assert done.stderr.count(b"\n") == 1 and place in done.stderr.decode() and reason in done.stderr.decode(), done
     done = compare("e", "a", "--html", "x.png", status=2)
-    assert done.stderr == b"gpuconv: --html x.png has the name of an image; name another file\n", done
+    assert done.stderr == b"gpuconv: --html x.png has the name of an image; give another file\n", done
     os.chmod("page.html", 0o644)
     limited = subprocess.run(["bash", "-c", 'ulimit -f 8 && trap "" XFSZ && "$@"', "-", PROGRAM, "--compare", "e", "a",
                               "--html", "page.html"], capture_output=True)

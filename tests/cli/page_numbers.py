@@ -289,7 +289,7 @@ def test_absent(test):
             chance.save(name)
         test.run("--page", "1", "identity", name, "out.png")
         for page in count + 1, 65536:
-            ask = f"one from 1 to {count}" if count > 1 else "page 1"
+            ask = f"a page from 1 to {count}" if count > 1 else "page 1"
             sentence = f"{name}: has {count} page{'s' * (count > 1)}, so there is no page {page}; ask for {ask}\n"
             for words in (["identity", name, "out.png"], ["identity", name, "-o", "many", "--format", "png"]):
                 test.equal(test.run("--page", str(page), *words, status=1), f"gpuconv: {sentence}", words)
@@ -541,8 +541,8 @@ def test_damaged_frames(test):
     image = picture(10, 10, "RGBA", 5)
     frames = [frame(0, 0, image, 0), frame(4, 4, image.crop((0, 0, 9, 9)), 0), frame(2, 2, image.crop((0, 0, 7, 7)), 0)]
     for damage, words in ((lambda chunk: chunk[:8] + (9).to_bytes(3, "little") + chunk[11:], "does not fit its canvas of 20 x 14"),
-                          (lambda chunk: chunk[:14] + (40).to_bytes(3, "little") + chunk[17:], "other sides than the picture in it"),
-                          (lambda chunk: chunk[:24] + b"XXXX" + chunk[28:], "it holds no picture"),
+                          (lambda chunk: chunk[:14] + (40).to_bytes(3, "little") + chunk[17:], "another size than the picture in it"),
+                          (lambda chunk: chunk[:24] + b"XXXX" + chunk[28:], "it has no picture"),
                           (lambda chunk: chunk[:40] + bytes(len(chunk) - 40), "")):
         test.write("in.webp", animation(20, 14, [frames[0], damage(frames[1]), frames[2]]))
         test.run("-q", "--page", "1", "identity", "in.webp", "out.png")

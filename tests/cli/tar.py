@@ -180,7 +180,7 @@ def test_names():
     # The second one of two images that would get one name fails. A name that the archive has twice stays so.
     twice = make(files({"a.png": image(1), "a.jpg": image(2), "b.png": image(3)}) + files({"b.png": image(4)}))
     after, messages = convert("--format", "ppm", "sharpen", data=twice, status=1)
-    assert names(after) == ["a.ppm", "b.ppm", "b.ppm"] and "a.jpg: would get the same name as another member" in messages
+    assert names(after) == ["a.ppm", "b.ppm", "b.ppm"] and "a.jpg: would get the name of another member" in messages
     assert names(convert("sharpen", data=twice)[0]) == names(twice)
 
 
@@ -226,7 +226,7 @@ def test_cut():
         after, messages = convert("identity", data=before[:place], status=1)
         whole = sum(end <= place for end in sorted(ends))
         assert (names(after) if after else []) == all_names[:whole], place
-        assert re.search(r"standard input: (is cut or damaged|has no end mark|is no tar archive)", messages), messages
+        assert re.search(r"standard input: (is cut or damaged|has no end mark|is not a tar archive)", messages), messages
         count += 1
     assert count > 30
     with open("old.tar", "wb") as file:
@@ -250,7 +250,7 @@ def test_headers():
             with open("old.tar", "wb") as file:
                 file.write(b"old")
             messages = convert("identity", data=before + bad, status=1, output="old.tar")[1]
-            assert (words if before or bad[0:1] == b"x" else "is no tar archive") in messages and "INTERNAL" not in messages, messages
+            assert (words if before or bad[0:1] == b"x" else "is not a tar archive") in messages and "INTERNAL" not in messages, messages
             with open("old.tar", "rb") as file:
                 after = file.read()
             assert (names(after) == ["a.png"]) if before else after == b"old", (len(before), words)
@@ -263,7 +263,7 @@ def test_links():
                                                               (member("s.png", tarfile.SYMTYPE, link="a.png"), b"")])
     after, messages = convert("-v", "sharpen", data=before)
     assert [info.linkname for info, _ in contents(after)] == ["", "", "a.png", "a.png"]
-    for words in ("c.txt: is no image", "h.png: is a link", "s.png: is a link", "3 skipped (links, or no images: unchanged)"):
+    for words in ("c.txt: is not an image", "h.png: is a link", "s.png: is a link", "3 skipped (links or other files: unchanged)"):
         assert words in messages, messages
 
 
@@ -389,7 +389,7 @@ def test_wrong():
     assert done.returncode == 2 and "or --tar for an archive" in done.stderr, done
     for option in ("--images-only", "--keep-failed"):
         done = subprocess.run([PROGRAM, option, "blur", "a.png", "b.png"], capture_output=True, text=True)
-        assert done.returncode == 2 and f"{option} is for archives" in done.stderr
+        assert done.returncode == 2 and f"{option} needs --tar" in done.stderr
     for magic, tool in ((b"\x1f\x8b\x08", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\0", "xz"), (b"BZh9", "bzip2"), (b"\x04\x22\x4d\x18", "lz4")):
         assert f"{tool} -dc < FILE | gpuconv --tar FILTER - OUTPUT" in convert("blur", data=magic + bytes(600), status=1)[1]
     assert os.listdir() == ["in.tar"]

@@ -65,7 +65,7 @@ def failed_status(lines):
     """The exit status of a failed run that says these lines: 75 if a retry can help, or 1."""
     passing = ("No space left", "not enough memory", "enough free memory", "Cannot allocate memory", "the GPU failed",
                "no thread can be started", "while it was filtered", "Too many open files", "Broken pipe",
-               "only a part of a line")
+               "only a part of the line")
     return 75 if any(reason in line for line in lines for reason in passing) else 1
 
 

@@ -71,7 +71,7 @@ def test_full_disk(program):
     run([program, "blur", "in/large.png", "large.png"])
     run([program, "blur", "in/small.png", "small.png"])
     check(os.path.getsize("large.png") > LIMIT, "the picture is smaller than the disk")
-    full = "cannot be written: No space left on device; make room or choose another folder"
+    full = "cannot be written: No space left on device; free some space or choose another folder"
 
     check_failed(run([program, "blur", "in/large.png", "disk/o.png"]), "full disk", full)
     check(tree("disk") == {}, f"full disk: left {list(tree('disk'))}")
@@ -183,7 +183,7 @@ def test_limit(program):
     write("in.png", picture(200, 200, 3))
     write("o.png", b"old")
     limited = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", program]
-    why = "cannot be written: File too large; make room or choose another folder"
+    why = "cannot be written: File too large; free some space or choose another folder"
     check_failed(run([*limited, "blur", "in.png", "o.png"]), "ulimit -f", why)
     check_failed(run([*limited, "blur", "in.png", "-o", "out"]), "ulimit -f, batch", why)
     check_failed(run([*limited, "--in-place", "blur", "in.png"]), "ulimit -f, in place", why)

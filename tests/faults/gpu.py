@@ -83,7 +83,7 @@ def check_open_choice(program, source, output, ends, *options):
         lines = ended.lines()
         check(ended.status == 0 and files == want, f"--backend auto, {fail}: exit status {ended.status}, {lines}")
         kind = fail.split(":")[0]  # a GPU that does not open is never chosen, and only --verbose reports it
-        told = [] if kind == "open" else [f"gpuconv: warning: the GPU failed in {kind}; the CPU takes over"]
+        told = [] if kind == "open" else [f"gpuconv: warning: the GPU failed in {kind}; the CPU continues"]
         check([line for line in lines if "warning" in line] == told, f"--backend auto, {fail}: said {lines}")
         check((b"backend   cuda" in ended.err) == (kind != "open"), f"--backend auto, {fail}: chose another: {lines}")
 

@@ -136,7 +136,7 @@ def test_two_runs(_):
         statuses = sorted(process.returncode for process in runs)
         check(statuses in ([0, 0], [0, 75]), f"two runs: {statuses}, {said}")
         check(pictures() == want, "two runs: a file was not filtered once")
-        check(all(text in (b"", b"gpuconv: r.jsonl: is the journal of a run in place that has not ended; wait for its "
+        check(all(text in (b"", b"gpuconv: r.jsonl: is the report of an --in-place run that has not ended; wait for its "
                            b"end, and run again\n") for text in said), said)
     reset(originals)
     held = open("r.jsonl", "wb")  # as a run holds it
@@ -160,8 +160,8 @@ def test_without_report(_):
         process.send_signal(signal.SIGINT)
         said = process.communicate()[1].decode().splitlines()[-1]
         if process.returncode == 128 + signal.SIGINT:
-            check(re.fullmatch(r"gpuconv: interrupted: \d+ of 40 files done; the same line would filter these again: name "
-                               "only the others, and give --report FILE next time", said), said)
+            check(re.fullmatch(r"gpuconv: interrupted: \d+ of 40 files done; the same line would filter these files again: "
+                               "give only the other files, and --report FILE next time", said), said)
             return
     fail(f"no run was interrupted; the last one did {sum(pictures()[name] == want[name] for name in want)} files")
 

@@ -92,7 +92,7 @@ static void test_a_named_codec_refuses_what_it_cannot(void **state)
     assert_non_null(png.codec);
     assert_false(codec_decode(jpeg.bytes, jpeg.size, "x", &png, &image, NULL, &error));
     assert_string_equal(error.subject, "x");
-    assert_non_null(strstr(error.message, "the codec parallel-png reads no JPEG; leave --codec out, or give "));
+    assert_non_null(strstr(error.message, "the codec parallel-png cannot read JPEG; leave --codec out, or give "));
     assert_null(codec_find_writer(JPEG, &(struct image){.bits = 8}, &png, &error));
     assert_int_equal(error.code, ERROR_USAGE);
     assert_null(codec_find("libgif", &error));
@@ -137,11 +137,11 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"empty.png", "is empty"},
         {"not-an-image.png", "is not a PNG, JPEG, PGM, PPM, PAM, WebP, TIFF, AVIF or HEIC"},
         {"gif.png", "is a GIF image"},
-        {"heic.jpg", "it holds no picture"},
+        {"heic.jpg", "it has no picture"},
         {"film.heic", "is a film without a still picture"},
-        {"truncated.heic", "truncated: the box at byte 173 is longer than what is left"},
+        {"truncated.heic", "truncated: the box at byte 173 is longer than the rest of the file"},
         {"no-configuration.heic", "its picture has no configuration"},
-        {"jpeg.heic", "its picture is coded neither as HEVC nor AV1, which are read"},
+        {"jpeg.heic", "its picture is not coded as HEVC or AV1"},
         {"15-bit.heic", "its samples have 15 bits, and at most 12 are read"},
         {"no-size.heic", "its picture has no size"},
         {"zero-width.heic", "it claims 0 x 8 pixels"},
@@ -150,11 +150,11 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"crop.heic", "its crop does not fit its picture of 8 x 8 pixels"},
         {"truncated.webp", "truncated: it has 31 of 34 bytes"},
         {"signature.webp", "its first 12 bytes are wrong"},
-        {"long-chunk.webp", "the chunk at byte 12 is longer than what holds it"},
+        {"long-chunk.webp", "the chunk at byte 12 is longer than its container"},
         {"header.webp", "its picture at byte 12 has no header"},
         {"few-data.webp", "its data are too few for 16383 x 16383 pixels"},
         {"canvas.webp", "its picture of 1 x 1 pixels does not fit its canvas of 2 x 1"},
-        {"no-picture.webp", "it holds no picture"},
+        {"no-picture.webp", "it has no picture"},
         {"no-frame.webp", "it is an animation without a frame"},
         {"svg.png", "is an SVG drawing"},
         {"truncated.png", "truncated: chunk IDAT at byte 33 claims 152 bytes and 144 are left"},
@@ -162,10 +162,10 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"crc-trns.png", "the checksum of chunk tRNS at byte 33 is wrong"},
         {"cgbi.png", "is a PNG optimised for iPhones (CgBI)"},
         {"signature.png", "signature"},
-        {"no-ihdr.png", "chunk IDAT at byte 8 stands where IHDR must be"},
-        {"no-idat.png", "it holds no IDAT chunk"},
+        {"no-ihdr.png", "chunk IDAT at byte 8 is where IHDR must be"},
+        {"no-idat.png", "it has no IDAT chunk"},
         {"no-iend.png", "truncated: it ends after 197 bytes without an IEND chunk"},
-        {"no-palette.png", "it holds no PLTE chunk before byte 33"},
+        {"no-palette.png", "it has no PLTE chunk before byte 33"},
         {"huge.png", "data are too few for 100000 x 100000 pixels"},
         {"wide.png", "2147483647 x 1 pixels are too many"},
         {"zero-width.png", "it claims 0 x 8 pixels"},
@@ -179,8 +179,8 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"few-data.jpg", "its data are too few for 65500 x 5400 pixels"},
         {"checksum.png", "its data cannot be decoded (its compression or checksum is damaged)"},
         {"truncated.jpg", "truncated: it ends after 139 bytes without an end marker"},
-        {"no-scan.jpg", "it holds no picture"},
-        {"no-frame.jpg", "it holds no frame header"},
+        {"no-scan.jpg", "it has no picture"},
+        {"no-frame.jpg", "it has no frame header"},
         {"zero-width.jpg", "it claims 0 pixels per row"},
         {"12-bit.jpg", "12 bits per sample"},
         {"two-channels.jpg", "is a JPEG of 2 channels, which is not read"},
@@ -194,16 +194,16 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"bitmap.pnm", "is a PBM bitmap"},
         {"float.pnm", "is a PFM image"},
         {"truncated.pgm", "the PGM file is truncated: it ends in row 8 of 8"},
-        {"no-blank.pgm", "no blank follows its first 2 bytes"},
+        {"no-blank.pgm", "no space follows its first 2 bytes"},
         {"header.ppm", "the PPM file is truncated: it ends in its header"},
-        {"negative.ppm", "its height is no number from 1 to 2147483647"},
+        {"negative.ppm", "its height is not a number from 1 to 2147483647"},
         {"huge.pgm", "it ends in row 1 of 2147483647"},
-        {"overflow.ppm", "its width is no number from 1 to 2147483647"},
-        {"maxval.pgm", "its maxval is no number from 1 to 65535"},
+        {"overflow.ppm", "its width is not a number from 1 to 2147483647"},
+        {"maxval.pgm", "its maxval is not a number from 1 to 65535"},
         {"above.pgm", "its data cannot be decoded (a sample is above its maxval)"},
         {"above.pam", "its data cannot be decoded (a sample is above its maxval)"},
         {"thumbnail.pam", "no end of line follows its first 2 bytes"},
-        {"no-depth.pam", "its header lacks a line WIDTH, HEIGHT, DEPTH or MAXVAL"},
+        {"no-depth.pam", "its header has no line WIDTH, HEIGHT, DEPTH or MAXVAL"},
         {"no-end.pam", "the PAM file is truncated: it ends in its header"},
         {"line.pam", "its header has an unknown line at byte 11"},
         {"cmyk.pam", "is a PAM of depth 4 and tuple type \"CMYK\", which is not read"},
@@ -248,12 +248,11 @@ static void test_limits_of_stb(void **state)
     assert_non_null(codec_find_writer(PNG, &shape, &stb, &error));
     info.height = shape.height = 32769;
     assert_false(codec_choose_reader(&info, &stb, "x", &error));
-    assert_string_equal(error.message,
-                        "32768 x 32769 pixels of 1 channels are too large for the codec stb: it takes at "
-                        "most 2^30 samples, half as many of 16 bits, and files of 2 GiB; leave --codec "
-                        "out, or give parallel-png");
+    assert_string_equal(error.message, "32768 x 32769 pixels of 1 channels are too many for the codec stb: it takes at "
+                                       "most 2^30 samples, half as many of 16 bits, and files of 2 GiB; leave --codec "
+                                       "out, or give parallel-png");
     assert_null(codec_find_writer(PNG, &shape, &stb, &error));
-    assert_non_null(strstr(error.message, "too large for the codec stb"));
+    assert_non_null(strstr(error.message, "too many for the codec stb"));
     assert_true(codec_choose_reader(&info, &any, "x", &error));
     assert_non_null(codec_find_writer(PNG, &shape, &any, &error));
     info.height = 16385; /* an image of 16 bits may have half as many rows */

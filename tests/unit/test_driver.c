@@ -28,7 +28,7 @@ static const struct {
      "version, "
      "or a gpuconv that CUDA 12 has compiled"},
     {{" 530.30.02", 12010, 12040, 89, true},
-     "the NVIDIA driver 530.30.02 compiles PTX of CUDA 12.1 at most, and this gpuconv has that of CUDA 12.4 for this "
+     "the NVIDIA driver 530.30.02 compiles PTX of CUDA 12.1 at most, and this gpuconv has PTX of CUDA 12.4 for this "
      "GPU; "
      "update the driver, or build gpuconv with -Dgpu_arch=89"},
     {{" 570.86.10", 12080, 12040, 61, false},

@@ -171,10 +171,10 @@ static void test_a_failed_write_leaves_the_old_file(void **state)
 {
     (void)state;
     assert_not_written(folder, "is a folder");
-    assert_not_written(in_folder("x/"), "names a folder");
+    assert_not_written(in_folder("x/"), "is the path of a folder");
     assert_not_written(in_folder("missing/x"), "its folder must exist");
-    assert_not_written("", "names a folder");
-    assert_not_written("/dev/full", "No space left on device; make room");
+    assert_not_written("", "is the path of a folder");
+    assert_not_written("/dev/full", "No space left on device; free some space");
     assert_int_equal(symlink("nothing", in_folder("link")), 0);
     assert_not_written(in_folder("link"), "symbolic link to a file that does not exist");
     assert_int_equal(count_files(), 1);
@@ -199,7 +199,7 @@ static void test_a_failed_write_leaves_the_old_file(void **state)
         setrlimit(RLIMIT_FSIZE, &limit);
         assert_false(replaced);
         assert_false(made);
-        assert_non_null(strstr(error.message, "File too large; make room"));
+        assert_non_null(strstr(error.message, "File too large; free some space"));
         assert_holds(in_folder("file"), "old");
         assert_int_equal(count_files(), 1);
     }
@@ -332,7 +332,7 @@ static void test_reading_takes_whole_files_up_to_the_limit(void **state)
     assert_int_equal(size, 5);
     free(bytes);
     assert_false(file_read(in_folder("file"), 4, &bytes, &size, NULL, &error));
-    assert_non_null(strstr(error.message, "larger than the 4 bytes"));
+    assert_non_null(strstr(error.message, "larger than the limit of 4 bytes"));
     remove_all();
 
     /* More than fits in a pipe and in the first buffer. */

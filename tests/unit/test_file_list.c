@@ -159,7 +159,7 @@ static void test_names_get_suffix_and_format(void **state)
     assert_true(file_list_make(wish_for(&wish, "plain a.png", "out"), &list, &error)); /* fails alone */
     assert_int_equal(list.count, 2);
     assert_null(list.jobs[0].problem);
-    assert_non_null(strstr(list.jobs[1].problem, "names no output format"));
+    assert_non_null(strstr(list.jobs[1].problem, "no suffix of an output format"));
     file_list_free(&list);
 }
 
@@ -247,9 +247,9 @@ static void test_outputs_over_inputs(void **state)
     make_file("one/a.png", 1);
     make_file("two/b.png", 1);
     check_refused(wish_for(&wish, "one/a.png", "one"), "one/a.png is the same file as one/a.png");
-    check_refused(wish_for(&wish, "one", "one"), "is the output folder too");
+    check_refused(wish_for(&wish, "one", "one"), "is also the output folder");
     assert_int_equal(symlink("one", "again"), 0);
-    check_refused(wish_for(&wish, "again", "one"), "is the output folder too");
+    check_refused(wish_for(&wish, "again", "one"), "is also the output folder");
     assert_int_equal(link("two/b.png", "one/c.png"), 0);
     make_file("two/c.png", 1);
     check_refused(wish_for(&wish, "two/c.png two/b.png", "one"),

@@ -253,9 +253,8 @@ static void test_a_path_is_read_unless_a_filter_has_its_name(void **state)
     refuse_find("./folder", ERROR_USAGE,
                 "./folder: is a folder; FILTER is a name that gpuconv --list shows, or a file");
     refuse_find("/dev/zero", ERROR_USAGE, "/dev/zero: is not a regular file; give the path of a filter file");
-    refuse_find("./big", ERROR_USAGE,
-                "./big: is larger than the 1048576 bytes that are read at most; give a smaller file");
-    refuse_find("void", ERROR_USAGE, "void: the file holds no taps; expected at least one row of them");
+    refuse_find("./big", ERROR_USAGE, "./big: is larger than the limit of 1048576 bytes; give a smaller file");
+    refuse_find("void", ERROR_USAGE, "void: the file has no taps; expected at least one row of taps");
     refuse_find("folder", ERROR_USAGE, "folder: is a folder; FILTER is a name that gpuconv --list shows, or a file");
 
     /* A pipe. */
@@ -403,9 +402,9 @@ static void test_a_chain_of_filters_is_found_in_order(void **state)
     free(filters);
 
     static const char *const cases[][2] = {
-        {"blur,,edge", "filter 2 of \"blur,,edge\" is empty; expected names with one comma in between"},
-        {",blur", "filter 1 of \",blur\" is empty; expected names with one comma in between"},
-        {"blur,", "filter 2 of \"blur,\" is empty; expected names with one comma in between"},
+        {"blur,,edge", "filter 2 of \"blur,,edge\" is empty; expected names with one comma between them"},
+        {",blur", "filter 1 of \",blur\" is empty; expected names with one comma between them"},
+        {"blur,", "filter 2 of \"blur,\" is empty; expected names with one comma between them"},
         {"", "a filter's name is empty; gpuconv --list shows all filters"},
         {"blur,edgy", "there is no filter named \"edgy\"; did you mean \"edge\"? (gpuconv --list shows all)"},
         {"blur,gaussian:2,5",

@@ -366,7 +366,7 @@ static void test_every_parametric_form_is_found(void **state)
 
 #define UNSHARP_USAGE                                                                                                  \
     "unsharp:SIGMA:AMOUNT[:THRESHOLD] takes a deviation above 0 and up to 170, an amount from 0.000001 to 100 and "    \
-    "perhaps a threshold from 0 to 255 levels, for example unsharp:2:0.5 or unsharp:2:0.5:3"
+    "optionally a threshold from 0 to 255 levels, for example unsharp:2:0.5 or unsharp:2:0.5:3"
     static const char *const cases[][2] = {
         {"unsharp:2", UNSHARP_USAGE},
         {"unsharp:2:", UNSHARP_USAGE},

@@ -132,7 +132,7 @@ static void test_a_decimal_comma_is_refused(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         char message[256];
         snprintf(message, sizeof message,
-                 "test.txt:%d:%d: expected a blank after each comma in a row that has blanks or semicolons, found a "
+                 "test.txt:%d:%d: expected a space after each comma in a row that has spaces or semicolons, found a "
                  "digit; write a decimal comma as a point, such as 0.5",
                  cases[i].line, cases[i].column);
         refuse(cases[i].text, message);
@@ -188,9 +188,9 @@ static void test_a_wrong_text_is_refused_with_its_place(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
-        {"", "test.txt: the file holds no taps; expected at least one row of them"},
-        {"# only\n\n # comments", "test.txt: the file holds no taps; expected at least one row of them"},
-        {"scale 3\n", "test.txt: the file holds no taps; expected at least one row of them"},
+        {"", "test.txt: the file has no taps; expected at least one row of taps"},
+        {"# only\n\n # comments", "test.txt: the file has no taps; expected at least one row of taps"},
+        {"scale 3\n", "test.txt: the file has no taps; expected at least one row of taps"},
         {"1 2 3\n4 5", "test.txt:2:4: expected 3 taps as in line 1, found 2"},
         {"# x\n1 2 9\n\n1 2 3 \n4 5 6   7 8", "test.txt:5:9: expected 3 taps as in line 2, found 5"},
         {"9\n1 2", "test.txt:2:3: expected 1 tap as in line 1, found 2"},
@@ -210,14 +210,14 @@ static void test_a_wrong_text_is_refused_with_its_place(void **state)
         {"1 1/2/3", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1/2/3\""},
         {"1 1/-2", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1/-2\""},
         {"1 \xc3\xa9", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"\xc3\xa9\", which has "
-                       "characters other than ASCII; type it anew"},
+                       "characters other than ASCII; type it again"},
         {"\xe2\x88\x92"
          "1 2", /* a minus sign, and below a blank, as typesetters use */
          "test.txt:1:1: expected a tap such as 3, -0.5 or 1/16, found \"\xe2\x88\x92"
-         "1\", which has characters other than ASCII; type it anew"},
+         "1\", which has characters other than ASCII; type it again"},
         {"scale 1\xc2\xa0\n2", "test.txt:1:7: expected a scale such as 16 or 0.5, found \"1\xc2\xa0\", which has "
                                "characters other than ASCII; "
-                               "type it anew"},
+                               "type it again"},
         {"1 12345678901234567890123456789012345678x",
          "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"12345678901234567890123456789012...\""},
         {"1 1e999", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1e999\", which is too large"},
@@ -311,8 +311,7 @@ static void test_127_rows_and_columns_are_the_most(void **state)
     for (size_t i = 0; i <= size; i++)
         text[i] = i % 2 ? ' ' : '1';
     refuse_bytes(text, size, "test.txt:1:255: expected at most 127 taps in a row");
-    refuse_bytes(text, size + 1,
-                 "test.txt: is larger than the 1048576 bytes that are read at most; give a smaller file");
+    refuse_bytes(text, size + 1, "test.txt: is larger than the limit of 1048576 bytes; give a smaller file");
     memset(text, '1', size);
     refuse_bytes(text, size,
                  "test.txt:1:1: expected a tap such as 3, -0.5 or 1/16, found \"11111111111111111111111111111111...\", "
@@ -501,10 +500,7 @@ static void test_a_footprint_and_its_rank_are_read(void **state)
 
 /* ---- Matrices and curves ---- */
 
-#define SHAPES                                                                                                         \
-    "expected 1 or 3 rows after this line, each of 3 weights, of 3 and an offset, or of 4 and an offset, or 4 rows "   \
-    "of "                                                                                                              \
-    "4 weights, perhaps with an offset; found "
+#define SHAPES "expected a matrix after this line: 1 or 3 rows of 3 to 5 numbers, or 4 rows of 4 or 5 numbers; found "
 #define LEVELS "expected a level from 0 to 255, or a percentage from 0% to 100%"
 
 static void test_a_wrong_matrix_or_curve_is_refused_with_its_place(void **state)

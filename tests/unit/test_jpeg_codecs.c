@@ -98,7 +98,7 @@ static void test_a_cmyk_jpeg_goes_to_the_codec_that_checks_it(void **state)
                              "again as a plain JPEG or PNG");
         return;
     }
-    assert_error(&error, "x: the codec stb reads no CMYK JPEG; leave --codec out, or give libjpeg-turbo");
+    assert_error(&error, "x: the codec stb cannot read CMYK JPEG; leave --codec out, or give libjpeg-turbo");
     if (!codec_decode(jpeg.bytes, jpeg.size, "x", &any, &image, &info, &error))
         fail_msg("%s", error.message);
     assert_true(info.cmyk);

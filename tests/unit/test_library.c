@@ -321,11 +321,12 @@ static void test_grey_views_get_no_colours(void **state)
             const enum gpuconv_status status = gpuconv_apply(context, filter, &from, &to, NULL, &error);
             assert_int_equal(status, channels > 2 ? GPUCONV_OK : GPUCONV_BAD_ARGUMENT);
             if (channels <= 2)
-                assert_string_equal(
-                    error.message, channels == 1 ? "a filter makes colours of grey, and the image has 1 channel; give "
-                                                   "an image of 3 channels"
-                                                 : "a filter makes colours of grey, and the image has 2 channels; give "
-                                                   "an image of 4 channels");
+                assert_string_equal(error.message,
+                                    channels == 1
+                                        ? "a filter makes colours from grey, and the image has 1 channel; give "
+                                          "an image of 3 channels"
+                                        : "a filter makes colours from grey, and the image has 2 channels; give "
+                                          "an image of 4 channels");
         }
         gpuconv_filter_close(filter);
     }
@@ -1152,7 +1153,7 @@ static void test_each_file_of_a_list_has_its_error(void **state)
     views[0].memory = GPUCONV_DEVICE;
     views[3].width--;
     assert_int_equal(gpuconv_decode_all(context, files, COUNT, NULL, views, errors), GPUCONV_BAD_ARGUMENT);
-    static const char *const parts[COUNT] = {"this context has no GPU", "", "image", "29 x 37 x 3 samples of 8 bits"};
+    static const char *const parts[COUNT] = {"the context has no GPU", "", "image", "29 x 37 x 3 samples of 8 bits"};
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(errors[i].status == GPUCONV_OK, i == 1);
         if (strstr(errors[i].message, parts[i]) == NULL)
@@ -1251,9 +1252,9 @@ static void test_tensors_that_make_no_sense_are_refused(void **state)
         {"samples of float64 with levels", 4, 3},
         {"a reserved field is 5", 5, 0},
         {"9 bits", 6, 0},
-        {"the output has 2 images of 1 channels; give 2 of 3", 0, 4},
+        {"the output has 2 images of 1 channels; give 2 images of 3", 0, 4},
         {"the output has 1 images of 3 channels", 0, 5},
-        {"this context has no GPU", 0, 6},
+        {"the context has no GPU", 0, 6},
         {"share memory", 0, 7},
         {"nothing of the picture of 2 x 2 pixels from (2, 0)", 7, 0},
         {"nothing of the picture of 2 x 2 pixels from (-3, 0)", 8, 0},
@@ -1262,7 +1263,7 @@ static void test_tensors_that_make_no_sense_are_refused(void **state)
         {"a placement has -2147483648 x 2 pixels", 11, 0},
         {"there is no kernel \"exact:exact", 12, 0},
         {"there is no kernel \"none\"", 13, 0},
-        {"this context has no GPU", 0, 8},
+        {"the context has no GPU", 0, 8},
         {"there are no bytes", 0, 9},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

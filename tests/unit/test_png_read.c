@@ -280,13 +280,13 @@ static void test_misplaced_chunks_are_refused(void **state)
         size_t size;
         const char *message;
     } cases[] = {
-        {3, 1, "IDAT", "PLTE", 12, "chunk PLTE at byte 80 stands there a second time"},
-        {3, 1, "PLTE", "tRNS", 1, "chunk tRNS at byte 56 stands before PLTE"},
-        {3, 1, "IEND", "tRNS", 1, "stands too late"},
+        {3, 1, "IDAT", "PLTE", 12, "chunk PLTE at byte 80 is not the first"},
+        {3, 1, "PLTE", "tRNS", 1, "chunk tRNS at byte 56 is before PLTE"},
+        {3, 1, "IEND", "tRNS", 1, "is too late"},
         {3, 1, "IDAT", "tRNS", 5, "its tRNS chunk has 5 bytes"},
         {2, 3, "IDAT", "PLTE", 10, "its PLTE chunk has 10 bytes"},
         {2, 3, "IDAT", "PLTE", 769, "its PLTE chunk has 769 bytes"},
-        {2, 3, "IEND", "PLTE", 3, "stands too late"},
+        {2, 3, "IEND", "PLTE", 3, "is too late"},
         {2, 3, "IDAT", "tRNS", 2, "its tRNS chunk has 2 bytes"},
         {6, 4, "IDAT", "tRNS", 6, "it has an alpha channel and chunk tRNS"},
     };

@@ -69,8 +69,8 @@ static void test_a_shard_is_read_from_text(void **state)
         check_refused(wrong[i], "--shard takes I/N");
     check_refused("0/8", "from 1/8 to 8/8");
     check_refused("9/8", "from 1/8 to 8/8");
-    check_refused("0/0", "at least one");
-    check_refused("1/0", "at least one");
+    check_refused("0/0", "such as 1/1");
+    check_refused("1/0", "such as 1/1");
 }
 
 /* What Slurm 22.05 sets in the script of a batch job, in a task of srun, and for each task of an array. A script has

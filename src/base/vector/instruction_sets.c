@@ -56,9 +56,8 @@ bool instruction_set_find(enum instruction_set *set, struct error *error)
             *set = sets[i];
             return true;
         }
-    return error_set(
-        error, ERROR_USAGE,
-        "GPUCONV_CPU asks for the instruction set \"%s\", which this processor or this build does not have; unset "
-        "it, or take one from %s to %s",
-        asked, instruction_set_name(sets[0]), instruction_set_name(sets[count - 1]));
+    return error_set(error, ERROR_USAGE,
+                     "GPUCONV_CPU asks for the instruction set \"%s\", which this processor or this build does not "
+                     "have; unset it, or give a set from %s to %s",
+                     asked, instruction_set_name(sets[0]), instruction_set_name(sets[count - 1]));
 }
