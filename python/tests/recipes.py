@@ -92,7 +92,7 @@ def check_frames(left):
 
 
 def check_taps(left):
-    pathlib.Path("relief.txt").write_text("offset 128\n-2 -1 0\n-1 1 1\n0 1 2\n")
+    pathlib.Path("relief.txt").write_text("offset 128\n-2 -1 0\n-1 0 1\n0 1 2\n")
     run(PROGRAM, "--flip", "./relief.txt", "photo.jpg", "expected.png")
     assert numpy.array_equal(left["convolved"], gpuconv.read("expected.png"))
     assert left["thirds"].exact and left["floats"].exact and left["floats"].margins == (1, 1, 1, 1)
