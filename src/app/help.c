@@ -43,6 +43,8 @@ static void print_option(FILE *file, const struct option *o)
         option_join_words(o, words, sizeof words);
     if (o->kind == KIND_NUMBER && *(const int *)field >= o->low)
         snprintf(standard, sizeof standard, " (default %d)", *(const int *)field);
+    else if (o->kind == KIND_WORD && *(const int *)field >= 0)
+        snprintf(standard, sizeof standard, " (default %s)", o->word(*(const int *)field));
     snprintf(text, sizeof text, "%s%s%s%s", o->help, o->word != NULL ? ": " : "", words, standard);
     help_print_row(file, column, text);
 }
@@ -50,7 +52,7 @@ static void print_option(FILE *file, const struct option *o)
 static const char summary[] = "Filter, sharpen, resize and compare images, on a GPU or the CPU.\n\n"
                               "  gpuconv blur in.png out.png                   one image\n"
                               "  gpuconv resize:1600x,sharpen in.jpg out.webp  one step after the other\n"
-                              "  gpuconv -r sharpen photos -o sharp            a folder, and those inside\n"
+                              "  gpuconv -r sharpen photos -o sharp            a folder and its subfolders\n"
                               "  gpuconv --in-place sharpen *.jpg              replace the files\n"
                               "  gpuconv --compare expected actual diff        two images, or two folders\n\n";
 
@@ -63,9 +65,9 @@ static const char more[] = "\ngpuconv --list [WORD]   the filters, or those abou
 static const char opening[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
                               "       gpuconv [OPTIONS] FILTER INPUT... {-o DIR | --in-place}\n"
                               "FILTER is a name from --list, like gaussian:2, resize:50% or blur@100x80+20+30,\n"
-                              "or a file, or several joined by commas. A list's first value is the default.\n\n";
+                              "or a file, or several joined by commas.\n\n";
 
-static const char closing[] = "\nExit status: 0 done, 1 failed, 75 retry, 2 usage. Try: gpuconv blur a.png b.png\n";
+static const char closing[] = "\nExit status: 0 done, 1 failed, 75 try again, 2 usage. Try: gpuconv blur a.png b.png\n";
 
 static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
                                     "Check every variant on random samples, then time it. --variant selects some.\n"
@@ -119,7 +121,8 @@ struct page {
 static const struct page pages[] = {
     {"all", MODE_HELP, opening, 0, GROUP_COUNT - 1, closing},
     {"filters", MODE_HELP, "", GROUP_FILTER, GROUP_FILTER, ""},
-    {"gpu", MODE_HELP, "", GROUP_BACKEND, GROUP_BACKEND, ""},
+    {"gpu", MODE_HELP, "", GROUP_BACKEND, GROUP_BACKEND,
+     "\ngpuconv --devices lists the GPUs, or says why there is none.\n"},
     {"files", MODE_HELP, "", GROUP_FILE, GROUP_FILE, ""},
     {"folders", MODE_HELP, "", GROUP_MANY, GROUP_MANY, ""},
     {"bench", MODE_BENCH, bench_opening, GROUP_BENCH, GROUP_BENCH, ""},
@@ -134,7 +137,7 @@ static void print_page(FILE *file, const struct page *page)
         [GROUP_FILTER] = "The filter",
         [GROUP_BACKEND] = "CPU or GPU (the result is the same)",
         [GROUP_FILE] = "Files (- is standard input or output)",
-        [GROUP_MANY] = "Many files or folders (--skip-existing and what follows also work for one)",
+        [GROUP_MANY] = "Many files or folders (from --skip-existing on, also for one file)",
         [GROUP_TALK] = "Messages",
         [GROUP_QUERY] = "Instead of filtering",
         [GROUP_BENCH] = "With --bench",
@@ -152,6 +155,26 @@ static void print_page(FILE *file, const struct page *page)
     fputs(page->closing, file);
 }
 
+/* Print the option of the letter NAME, or all that begin with it, such as --page and --pages, or with IN_TEXT, those
+ * whose text or words have it. Returns false if there is none. */
+static bool print_options(FILE *file, const char *name, bool in_text)
+{
+    bool found = false;
+    const size_t length = strlen(name);
+    for (const struct option *o = option_table; o < option_table + option_count; o++) {
+        char words[256] = "";
+        if (o->word != NULL && in_text)
+            option_join_words(o, words, sizeof words);
+        if (in_text       ? strcasestr(o->help, name) != NULL || strcasestr(words, name) != NULL
+            : length == 1 ? o->letter == *name
+                          : strncmp(o->name, name, length) == 0) {
+            print_option(file, o);
+            found = true;
+        }
+    }
+    return found;
+}
+
 bool help_print(FILE *file, int mode, const char *word)
 {
     static const char *const common[] = {"output", "recursive", "format", "quality", "compare"};
@@ -167,13 +190,10 @@ bool help_print(FILE *file, int mode, const char *word)
         fputs(more, file);
         return true;
     }
-    bool found = false;
-    const char *name = word + strspn(word, "-");
-    const size_t length = strlen(name);
-    for (const struct option *o = option_table; o < option_table + option_count; o++)
-        if (length == 1 ? o->letter == *name : strncmp(o->name, name, length) == 0) { /* --page and --pages */
-            print_option(file, o);
-            found = true;
-        }
-    return found;
+    return print_options(file, word + strspn(word, "-"), false);
+}
+
+bool help_print_text(FILE *file, const char *word)
+{
+    return print_options(file, word, true);
 }

@@ -141,6 +141,9 @@ bool options_check_suffix(const struct options *options, const char *path, bool 
  * MODE, or else the short one of at most 24 lines, which a call without arguments prints, too. */
 bool help_print(FILE *file, int mode, const char *word);
 
+/* Print the options whose help has WORD. Returns false if there is none. */
+bool help_print_text(FILE *file, const char *word);
+
 /* Print TEXT to the right of COLUMN columns that the line has already, and break it at spaces. */
 void help_print_row(FILE *file, int column, const char *text);
 

@@ -58,21 +58,22 @@ enum { LIST_ORDER = sizeof list_order / sizeof *list_order };
 
 struct filter_list {
     const struct options *options; /* with `json`, and `word`: NULL, or what is asked for */
+    bool is_exact;                 /* is it the name, or the word of a form? Else it is a part */
     const char *group, *heading;   /* the title of the group; the same until it is printed, then NULL */
     size_t count;                  /* filters that are already printed */
 };
 
-/* Print one filter if it is asked for: --help names it, or the word of its form, and the word of --list is a part of
- * its name, title or group. FILTER is NULL for a form, which has any size. */
+/* Print one filter if it is asked for: by its name, or a part of its name, title or group. FILTER is NULL for a form,
+ * which has any size. */
 static void list_filter(struct filter_list *list, const char *name, const struct filter *filter, const char *title)
 {
     char head[128], text[4 * NAME_MAX]; /* a name's bytes have 4 characters at most */
     const char *word = list->options->word != NULL ? list->options->word : "";
     snprintf(head, sizeof head, "%.*s", (int)strcspn(word, ":,@"), word);
     const size_t length = strlen(head), before = list->count;
-    if (list->options->mode == MODE_HELP ? strncmp(name, head, length) != 0 || strcspn(name, ":[") != length
-                                         : strcasestr(name, head) == NULL && strcasestr(title, head) == NULL &&
-                                               strcasestr(list->group, head) == NULL)
+    if (list->is_exact ? strncmp(name, head, length) != 0 || strcspn(name, ":[") != length
+                       : strcasestr(name, head) == NULL && strcasestr(title, head) == NULL &&
+                             strcasestr(list->group, head) == NULL)
         return;
     list->count++;
     if (list->options->json) {
@@ -121,7 +122,8 @@ static bool list_filters(const struct options *options, struct error *error)
 {
     char **names;
     size_t count;
-    struct filter_list list = {.options = options};
+    const bool is_help = options->mode == MODE_HELP;
+    struct filter_list list = {.options = options, .is_exact = is_help && filter_is_named(options->word)};
     if (!filter_names(&names, &count, error))
         return false;
     struct filter *filter = malloc(sizeof *filter);
@@ -139,7 +141,15 @@ static bool list_filters(const struct options *options, struct error *error)
         if (at == LIST_ORDER)
             list_named(&list, names[i], filter, error);
     }
-    done = done && (list.count > 0 || filter_find(options->word, filter, NULL, error)); /* says why there is none */
+    const bool is_known = options->word != NULL && words_find(options->word) != NULL; /* a word of other programs */
+    if (is_help && !list.is_exact && !is_known && help_print_text(stdout, options->word))
+        list.count++;
+    if (done && list.count == 0) /* the error says what is near */
+        done = is_help && !is_known ? suggest_option(options->word, error)
+                                    : filter_find(options->word, filter, NULL, error);
+    if (done && options->word == NULL && !options->json)
+        puts("\nFILTER@100x80+20+30 changes only that part, A,B is A and then B, and a file of\n"
+             "weights is a filter, too. gpuconv --help FILTER says more.");
     fputs(options->json && done ? json_end : "", stdout);
     free(filter);
     free(names);

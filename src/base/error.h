@@ -94,9 +94,9 @@ void error_text(const struct error *error, char *text, size_t size);
 
 /* Find the names that WORD most probably means among COUNT names: those with the smallest Damerau-Levenshtein distance
  * (optimal string alignment: insert, delete, replace, swap neighbours), in any case of letters. The distance is at most
- * a third of the word's length, rounded up, and smaller than the longer of the two. If the word is a part of a name, or
- * a name a part of the word, their distance is at most 2. Writes the first MAX of these names to NEAREST, which may be
- * NAMES, and returns their number. */
+ * a third of the word's length, or 1 for short words, and smaller than the longer of the two. If the word is a part of
+ * a name, or a name a part of the word, their distance is at most 2. Writes the first MAX of these names to NEAREST,
+ * which may be NAMES, and returns their number. */
 size_t error_nearest(const char *word, const char *const *names, size_t count, const char **nearest, size_t max);
 
 /* Fill ERROR with a usage error: there is no KIND ("filter") named NAME. The message suggests the COUNT names in

@@ -52,7 +52,9 @@ static size_t distance_of_name(const char *word, const char *name)
     if (changes > 1 && is_part)
         return 2;
     /* With every letter replaced, nothing of the word is left. */
-    return changes <= (length + 2) / 3 && changes < (length > name_length ? length : name_length) ? changes : SIZE_MAX;
+    return changes <= (length < 6 ? 1 : length / 3) && changes < (length > name_length ? length : name_length)
+               ? changes
+               : SIZE_MAX;
 }
 
 size_t error_nearest(const char *word, const char *const *names, size_t count, const char **nearest, size_t max)

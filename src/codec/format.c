@@ -213,7 +213,7 @@ bool format_describe_foreign(const char *suffix, char *text, size_t size)
     while (i < FOREIGN && (foreign[i].suffix == NULL || strcmp(foreign[i].suffix, suffix) != 0))
         i++;
     if (i < FOREIGN)
-        snprintf(text, size, " is %s; convert it first: %s", foreign[i].name, foreign[i].command);
+        snprintf(text, size, " is %s; convert it first, for example: %s", foreign[i].name, foreign[i].command);
     return i < FOREIGN;
 }
 
@@ -238,8 +238,8 @@ const struct format *format_find_by_magic(const uint8_t *bytes, size_t size, con
     char names[64];
     join_names(row < FOREIGN ? " and " : " or ", names, sizeof names);
     if (row < FOREIGN)
-        error_about(error, ERROR_WORK, name, "is %s, and gpuconv reads %s; convert it first: %s", foreign[row].name,
-                    names, foreign[row].command);
+        error_about(error, ERROR_WORK, name, "is %s, and gpuconv reads %s; convert it first, for example: %s",
+                    foreign[row].name, names, foreign[row].command);
     else
         error_about(error, ERROR_WORK, name, "is not a %s; give an image in one of these formats", names);
     return NULL;

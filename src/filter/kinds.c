@@ -85,9 +85,10 @@ const struct filter_form filter_forms[] = {
               "0 to 255 levels, for example unsharp:2:0.5 or unsharp:2:0.5:3",
      .make = filter_generate, .generate = make_unsharp, .parameters = 3, .optional = 1, .has_filter16 = true},
     {RESIZE_WORD ":SIZE[:WORD...]",
-     "another size: 50%, 1920x1080, 1920x or x1080; words: exact, cover, enlarge, and a kernel: lanczos3, lanczos2, "
-     "cubic, mitchell, triangle, box or nearest; or Pillow's, with its rule: pillow-nearest, -box, -bilinear, "
-     "-hamming, -bicubic, -lanczos, -mks2013 or -mks2021, and pillow12-nearest and so on",
+     "another size, in the same ratio: 1920x is the width, x1080 the height, 1920x1080 the box to fit into, or 50%; "
+     "words: exact (that size, even if stretched), cover (fill the box), enlarge (also if the picture is smaller); "
+     "kernels: lanczos3, lanczos2, cubic, mitchell, triangle, box, nearest, and Pillow's pillow-bicubic, -lanczos, "
+     "-bilinear, -box, -hamming, -nearest, -mks2013 and -mks2021, or pillow12-bicubic and so on",
      .make = filter_make_resize},
     {THUMBNAIL_WORD ":SIZE[:WORD...]", "as resize, but the decoder of a JPEG may make it smaller before: much faster",
      .make = filter_make_resize},

@@ -68,11 +68,12 @@ static bool read_resize(const char *spec, struct resize *resize, struct error *e
     *resize = (struct resize){.kernel = RESAMPLE_NONE, .thumbnail = *spec == *THUMBNAIL_WORD};
     if (*at != ':' || (!read_percentage(at + 1, end, 10000, &resize->numerator, &resize->denominator) &&
                        !read_sides(at + 1, end, &resize->width, &resize->height)))
-        return error_set(error, ERROR_USAGE,
-                         "there is no filter \"%s\": %s takes a percentage from 0.1%% to 10000%%, or one or two sides "
-                         "from 1 to 100000 pixels, for example %s:50%%, %s:1920x1080, %s:1920x or %s:x1080; words such "
-                         "as :exact or :box can follow, and gpuconv --list names them",
-                         spec, word, word, word, word, word);
+        return error_set(
+            error, ERROR_USAGE,
+            "there is no filter \"%s\": %s takes one or two sides from 1 to 100000 pixels, or a percentage "
+            "from 0.1%% to 10000%%, for example %s:1920x, %s:x1080, %s:1920x1080 or %s:50%%; words such "
+            "as :exact can follow, see gpuconv --help %s",
+            spec, word, word, word, word, word, word);
     while (*end == ':') {
         at = end + 1;
         end = at + strcspn(at, ":");

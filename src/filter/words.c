@@ -29,6 +29,7 @@ static const char *const words[][2] = {
     {"height", "!give resize:xHEIGHT as FILTER"},
     {"i", "!give gpuconv FILTER INPUT OUTPUT"},
     {"keepgoing", "!leave it out: after a failure the other files continue"},
+    {"listdevices", "--devices"},
     {"keepmetadata", "!leave it out: metadata are kept, unless --strip is given"},
     {"maxdiffpixels", "--different"},
     {"metric", "--min-ssim or --min-psnr"},
@@ -164,6 +165,11 @@ static bool fail_unknown(const char *spec, struct filter *filter, struct filter 
         return error_about(error, ERROR_USAGE, spec, "there is no such file; check its name, or see gpuconv --list");
     if (meant != NULL && meant[0] == '!')
         return error_set(error, ERROR_USAGE, "there is no filter named \"%s\"; %s", spec, meant + 1);
+    snprintf(tried, sizeof tried, "%.250s.txt", spec);
+    if (access(tried, F_OK) == 0) {
+        suggestion = tried;
+        return error_unknown(error, "filter", spec, &suggestion, 1, "--list");
+    }
     for (int i = 0; i < 2 && suggestion == word; i++) {
         const char *name = spec + strspn(spec, " ");
         const size_t length = strcspn(name, ends[i]);
@@ -180,7 +186,8 @@ static bool fail_unknown(const char *spec, struct filter *filter, struct filter 
     /* What the error says of wrong parameters. */
     const char *usage = inner.code == ERROR_USAGE ? strstr(inner.message, "\": ") : NULL;
     if (usage != NULL && suggestion == word)
-        return error_set(error, ERROR_USAGE, "there is no filter named \"%s\"; %s", spec, usage + 3);
+        return error_set(error, ERROR_USAGE, "there is no filter named \"%s\"; did you mean %s? %s", spec, word,
+                         usage + 3);
     return error_unknown(error, "filter", spec, &suggestion, word[0] != '\0', "--list");
 }
 

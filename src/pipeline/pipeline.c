@@ -146,7 +146,8 @@ static bool choose_for_image(struct pipeline_run *run)
         error_set(&run->pipeline->why, ERROR_NONE,
                   "a GPU is expected to take %.1f ms with its start-up, the CPU %.1f ms", cuda, cpu);
     else if (!pipeline_may_have_gpu())
-        error_set(&run->pipeline->why, ERROR_NONE, "the CPU is expected to take %.1f ms", cpu);
+        error_set(&run->pipeline->why, ERROR_NONE, "%s; the CPU is expected to take %.1f ms",
+                  pipeline_has_cuda ? "there is no GPU" : "this gpuconv was built without CUDA", cpu);
     else if (!is_faster) /* else gpu_check has said why */
         error_set(&run->pipeline->why, ERROR_NONE,
                   "the CPU is expected to take %.1f ms, a GPU %.1f ms with its start-up", cpu, cuda);

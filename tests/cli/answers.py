@@ -75,6 +75,7 @@ def check_lists(home):
         text, found = both("--list", GPUCONV_FILTERS=path, HOME=home)
         assert max(map(len, text.splitlines())) <= 79, text
         assert re.findall(r"^(\w.*):$", text, re.M)[5:] == ["Rank", "Your own"][:1 + bool(path)], text
+        text = text.split("\nFILTER@")[0]
         rows = re.sub(r"\n {24}", " ", re.sub(r"^(\w.*:)?\n", "", text, flags=re.M))  # without headings and breaks
         rows = [" ".join(row.split()) for row in rows.splitlines()]
         assert rows == [f"{escaped(e['name'])} {escaped(e['title'])}".strip() for e in found], (text, found)

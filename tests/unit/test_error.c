@@ -143,12 +143,13 @@ static void test_a_distant_name_is_not_suggested(void **state)
     (void)state;
     check_nearest("", NULL);
     check_nearest("zzzz", NULL);
-    check_nearest("bl", NULL);          /* 2 away, and a third of 2 is 1 */
-    check_nearest("blue", "blur");      /* 1 away of 2 */
-    check_nearest("blxy", "blur");      /* 2 away of 2 */
-    check_nearest("xyzr", NULL);        /* 3 away of 2 */
-    check_nearest("shixyzft", "shift"); /* 3 away of 3 */
-    check_nearest("shiwxyzft", NULL);   /* 4 away of 3 */
+    check_nearest("bl", NULL);        /* 2 away, and a third of 2 is 1 */
+    check_nearest("blue", "blur");    /* 1 away of 1 */
+    check_nearest("blxy", NULL);      /* 2 away of 1 */
+    check_nearest("shixft", "shift"); /* 1 away of 2 */
+    check_nearest("shxyft", "shift"); /* 2 away of 2 */
+    check_nearest("shixyzft", NULL);  /* 3 away of 2 */
+    check_nearest("shiwxyzft", NULL); /* 4 away of 3 */
     const char *nearest;
     assert_int_equal(error_nearest("blur", names, 0, &nearest, 1), 0);
 

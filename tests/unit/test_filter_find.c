@@ -294,7 +294,8 @@ static void test_an_unknown_name_is_refused_with_the_nearest(void **state)
     refuse_find("sobelt", ERROR_USAGE,
                 "there is no filter named \"sobelt\"; did you mean \"sobel\"? (gpuconv --list shows all)");
     refuse_find("gausian", ERROR_USAGE,
-                "there is no filter named \"gausian\"; gaussian:SIGMA takes one number above 0 and up to 170, for "
+                "there is no filter named \"gausian\"; did you mean gaussian? gaussian:SIGMA takes one number above 0 "
+                "and up to 170, for "
                 "example gaussian:2.5");
     refuse_find("gausian3", ERROR_USAGE,
                 "there is no filter named \"gausian3\"; did you mean \"gaussian:3\"? (gpuconv --list shows all)");
