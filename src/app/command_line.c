@@ -225,13 +225,13 @@ bool options_check_backend(struct options *options, struct error *error)
 static bool validate_question(int count, struct options *options, struct error *error)
 {
     if (options->mode == MODE_BENCH && (options->devices.all || options->devices.count > 1))
-        return error_set(error, ERROR_USAGE, "--device names several GPUs, and --bench measures one GPU; name one");
+        return error_set(error, ERROR_USAGE, "--device names several GPUs, and --bench measures one GPU; give one GPU");
     if (options->mode == MODE_LIST && count == 1)
         options->word = options->operands[0];
     if (count == 0 || options->word != NULL)
         return true;
-    return error_set(error, ERROR_USAGE, "--%s stands alone, but \"%s\" was given", options_mode_name(options->mode),
-                     options->operands[0]);
+    return error_set(error, ERROR_USAGE, "--%s takes no operand, but \"%s\" was given; leave it out",
+                     options_mode_name(options->mode), options->operands[0]);
 }
 
 /* In any case of letters. */

@@ -144,9 +144,12 @@ static bool list_filters(const struct options *options, struct error *error)
     const bool is_known = options->word != NULL && words_find(options->word) != NULL; /* a word of other programs */
     if (is_help && !list.is_exact && !is_known && help_print_text(stdout, options->word))
         list.count++;
-    if (done && list.count == 0) /* the error says what is near */
+    if (done && list.count == 0) { /* it may be a path, else the error says what is near */
         done = is_help && !is_known ? suggest_option(options->word, error)
                                     : filter_find(options->word, filter, NULL, error);
+        if (done)
+            list_filter(&list, options->word, filter, filter->title);
+    }
     if (done && options->word == NULL && !options->json)
         puts("\nFILTER@100x80+20+30 changes only that part, A,B is A and then B, and a file of\n"
              "weights is a filter, too. gpuconv --help FILTER says more.");
