@@ -39,12 +39,13 @@ static void print_option(FILE *file, const struct option *o)
 
     char words[256] = "", standard[64] = "", text[512];
     const void *field = (const char *)&option_defaults + o->field;
-    if (o->word != NULL)
+    if (o->word != NULL) {
         option_join_words(o, words, sizeof words);
+        if (o->kind == KIND_WORD && *(const int *)field >= 0)
+            snprintf(standard, sizeof standard, " (default %s)", o->word(*(const int *)field));
+    }
     if (o->kind == KIND_NUMBER && *(const int *)field >= o->low)
         snprintf(standard, sizeof standard, " (default %d)", *(const int *)field);
-    else if (o->kind == KIND_WORD && *(const int *)field >= 0)
-        snprintf(standard, sizeof standard, " (default %s)", o->word(*(const int *)field));
     snprintf(text, sizeof text, "%s%s%s%s", o->help, o->word != NULL ? ": " : "", words, standard);
     help_print_row(file, column, text);
 }
