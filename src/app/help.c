@@ -113,7 +113,7 @@ static const char jobs_closing[] = "\nExit status: 0 all done and equal, 1 or 75
 /* A part of the help: an opening, groups of options and a closing. */
 struct page {
     const char *topic;
-    int mode; /* that prints it with --help; MODE_HELP if none does */
+    int mode; /* the mode whose --help prints the page; MODE_HELP if there is none */
     const char *opening;
     enum group first, last;
     const char *closing;

@@ -137,11 +137,11 @@ void options_free(struct options *options);
  * name without a suffix suggests that it means a folder. */
 bool options_check_suffix(const struct options *options, const char *path, bool or_folder, struct error *error);
 
-/* Print the text of --help about WORD, a topic or an option, or false if there is none. If WORD is NULL, print that of
- * MODE, or else the short one of at most 24 lines, which a call without arguments prints, too. */
+/* Print the help about WORD, which is a topic or an option. Returns false if there is none. If WORD is NULL, print the
+ * help of MODE, or the short help of at most 24 lines. A call without arguments prints the short help, too. */
 bool help_print(FILE *file, int mode, const char *word);
 
-/* Print the options whose help has WORD. Returns false if there is none. */
+/* Print the options whose text or words have WORD. Returns false if there is none. */
 bool help_print_text(FILE *file, const char *word);
 
 /* Print TEXT to the right of COLUMN columns that the line has already, and break it at spaces. */
