@@ -68,7 +68,7 @@ static const char opening[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
                               "FILTER is a name from --list, like gaussian:2, resize:50% or blur@100x80+20+30,\n"
                               "or a file, or several joined by commas.\n\n";
 
-static const char closing[] = "\nExit status: 0 done, 1 failed, 75 try again, 2 usage. Try: gpuconv blur a.png b.png\n";
+static const char closing[] = "\nExit status: 0 done, 1 failed, 75 try again, 2 usage\n";
 
 static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
                                     "Check every variant on random samples, then time it. --variant selects some.\n"
