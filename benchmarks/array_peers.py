@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Time the Python package beside its peers on arrays: array_peers.py cpu|gpu [--points | --ranks] [--threads N]
-[--npp FOLDER] [--commit ID] [--json FILE].
+[--npp FOLDER] [--processors N] [--commit ID] [--json FILE].
 
 Each call takes a uint8 array of (2880, 5120, 3), as a program has it, and gives another one. The conversions that a peer
 needs are in its time. Each number is the median of some rounds. On a GPU, a round queues several calls, with other
@@ -14,10 +14,15 @@ With --points, filters change each pixel by itself, and write into an array that
 With --ranks, filters put the samples of a window in order. Results of OpenCV, SciPy and CuPy must be gpuconv's, also at
 the border; else the exit status is 1. Each number is the least of 30 rounds, or of those that begin in two seconds.
 
+With --processors, a kernel occupies all multiprocessors of the GPU but N, as if these were the GPU's. Its memory and its
+cache stay as they are. With GPUCONV_MAX_CAPABILITY=75, too, this says how smaller and older GPUs compare.
+
 Needs numpy and the package gpuconv. The peers are optional: OpenCV, SciPy, scikit-image, Pillow and kornia-rs on the
 CPU; CuPy, PyTorch, torchvision, NPP and kornia-rs on a GPU, where CuPy is also the clock."""
 import argparse
+import contextlib
 import importlib
+import itertools
 import os
 import statistics
 import sys
@@ -367,6 +372,39 @@ def measure(call, images, expected, finish, is_point, border=BORDER):
     return statistics.median(times), difference
 
 
+class Occupied:
+    """While it lasts, no kernel runs on the GPU's multiprocessors from number LEFT on. Nothing may wait for the device."""
+
+    # Two blocks of 1024 threads fill a multiprocessor. One thread of each asks, a thousand times per second, so that the
+    # bus stays free; the others wait for it. They end by themselves after two minutes.
+    CODE = r"""extern "C" __global__ void occupy(const volatile int *ends, int left)
+    {
+        unsigned number;
+        unsigned long long begin, now;
+        asm("mov.u32 %0, %%smid;" : "=r"(number));
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+        if (threadIdx.x == 0 && number >= left)
+            do {
+                __nanosleep(1000000);
+                asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+            } while (*ends == 0 && now - begin < 120000000000);
+        __syncthreads();
+    }"""
+
+    def __init__(self, cupy, left):
+        self.ends = cupy.cuda.alloc_pinned_memory(4)
+        self.flag = numpy.frombuffer(self.ends, "int32", 1)
+        self.flag[0] = 0
+        with cupy.cuda.Stream(non_blocking=True) as stream:
+            cupy.RawKernel(self.CODE, "occupy")((2 * cupy.cuda.Device().attributes["MultiProcessorCount"],), (1024,),
+                                                (numpy.uint64(self.ends.ptr), numpy.int32(left)))
+            self.over = stream.record()
+
+    def end(self):
+        assert not self.over.done, "the measurements took more than two minutes: the last ones had the whole GPU"
+        self.flag[0] = 1
+
+
 def run(options):
     images = [numpy.random.default_rng(seed).integers(0, 256, (HEIGHT, WIDTH, 3), "uint8") for seed in range(IMAGES)]
 
@@ -375,11 +413,19 @@ def run(options):
 
     if options.where == "gpu":
         import cupy
-        finish = cupy.cuda.runtime.deviceSynchronize
+        finish = cupy.cuda.Stream.null.synchronize if options.processors else cupy.cuda.runtime.deviceSynchronize
         images = [cupy.asarray(image) for image in images]
     rows = []
     points = GPU_POINTS if options.where == "gpu" else POINTS
     works, peers = (RANKS, RANK_PEERS) if options.ranks else (points, POINT_PEERS) if options.points else (WORKS, PEERS)
+    occupied = None
+    if options.processors:
+        for work, peer in itertools.product(works, peers["gpu"].values()):
+            with contextlib.suppress(ImportError):  # run() reports it
+                call = peer(work, options)
+                if call:
+                    call(images[0])  # to allocate memory and to load a kernel waits for the device
+        occupied = Occupied(cupy, options.processors)
     for work in works:
         if options.ranks and images[0].dtype != work.type:
             images = [image.astype(work.type) * 257 for image in images]
@@ -401,12 +447,15 @@ def run(options):
                 row["problem"] = f"{type(error).__name__}: {error}"[:200]
                 print(f"{work.name:12} {name:14} {row['problem']}", flush=True)
             rows.append(row)
+    if occupied:
+        occupied.end()
     return rows
 
 
 def machine(options):
     if options.where == "gpu":
-        return describe_machine(options.commit)
+        return describe_machine(options.commit) | {"processors": options.processors,
+                                                   "capability": os.environ.get("GPUCONV_MAX_CAPABILITY")}
     with open("/proc/cpuinfo", encoding="ascii") as file:
         name = next((line.split(": ")[1].strip() for line in file if line.startswith("model name")), "")
     return {"date": time.strftime("%Y-%m-%d"), "processor": name, "threads": options.threads, "commit": options.commit}
@@ -426,6 +475,7 @@ def main():
     parser.add_argument("--ranks", action="store_true")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--npp")
+    parser.add_argument("--processors", type=int)
     parser.add_argument("--commit", default="")
     parser.add_argument("--json")
     options = parser.parse_args()
