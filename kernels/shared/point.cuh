@@ -180,14 +180,7 @@ static __device__ __forceinline__ void change(uint32_t *word, const uint8_t *lev
         for (int c = 0; c < CHANNELS; c++) {
             const struct point_sum *sum = point_row_of(tables, CHANNELS, c);
             const bool has_table = table_of[c] >= 0;
-            if (CHANNELS > 2 && c < colours && tables->lights > 0) {
-                const uint16_t *curve = (const uint16_t *)tables->levels + 65536 * table_of[c];
-                word[c] = word_of<T, COUNT, 1>([&](int k) {
-                    T v[4];
-                    pixel(k, v);
-                    return mix_light(*sum, tables, curve, v);
-                });
-            } else if (is_byte && sum == NULL && has_table && !is_wide) {
+            if (is_byte && sum == NULL && has_table && !is_wide) {
                 const uint8_t *narrow = levels + 256 * table_of[c];
                 word[c] = word_of<T, COUNT>([&](int k) { return (T)narrow[(uint8_t)sample_in<T>(before[c], k)]; });
             } else if (is_byte && sum != NULL && !has_table && !sum->rounding.wide) {
@@ -196,6 +189,13 @@ static __device__ __forceinline__ void change(uint32_t *word, const uint8_t *lev
                     T v[4];
                     pixel(k, v);
                     return mix_bytes(row, v);
+                });
+            } else if (CHANNELS > 2 && c < colours && tables->lights > 0) {
+                const uint16_t *curve = (const uint16_t *)tables->levels + 65536 * table_of[c];
+                word[c] = word_of<T, COUNT, 1>([&](int k) {
+                    T v[4];
+                    pixel(k, v);
+                    return mix_light(*sum, tables, curve, v);
                 });
             } else if (sum != NULL || has_table) {
                 const uint16_t *curve = has_table ? (const uint16_t *)tables->levels + 65536 * table_of[c] : NULL;
