@@ -9,7 +9,8 @@
 
 A program is built by the command in its head. A change in answers.md is a block `diff` without numbers: a line --- with
 the file's name, then hunks. A program checks itself, and prints its times and OK. The loop runs with the GPU's size of
-image, too, if times are written. Without NVCC, only it runs."""
+image, too, if times are written. So do the programs float-*.cu with code for this GPU, beside that for capability 7.5.
+Without NVCC, only the loop runs."""
 import argparse
 import concurrent.futures
 import csv
@@ -62,11 +63,12 @@ def sources():
 
 
 def build(key, text, folder, compilers):
-    """Run the command in the program's head, in a folder where the source and step.cuh have their names. Returns the program."""
+    """Run the command in the program's head, in a folder where the source and headers have their names. Returns the program."""
     (name, _), place = key, folder / "-".join(map(str, key))
     (place / "docs/learn").mkdir(parents=True)
     (place / "docs/learn" / name).write_text(text)
-    shutil.copy(ROOT / "docs/learn/step.cuh", place / "docs/learn")
+    for header in (ROOT / "docs/learn").glob("*.cuh"):
+        shutil.copy(header, place / "docs/learn")
     command, program = re.search(r"^ \*     (n?v?cc .*) && \./(\S+) \*/$", text, re.M).groups()
     compiler, words = command.split(" ", 1)
     if compilers[compiler] is not None:
@@ -84,14 +86,27 @@ def run(program):
     return {what: float(ms) for what, ms in re.findall(r"^(?:(.*): )?([\d.]+) ms$", done.stdout, re.M)}
 
 
-def profile(program):
-    """What ncu counts for the second launch of the kernel."""
-    done = subprocess.run(["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
+def profile(program, size=None):
+    """What ncu counts for the second launch of the kernel, or of the kernel for taps of this size."""
+    kernel = ["--kernel-name-base", "demangled", "--kernel-name", rf"regex:<(\(int\))?{size}>"] if size else []
+    done = subprocess.run(["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base", *kernel,
                            "--launch-skip", "1", "--launch-count", "1", "--metrics", ",".join(METRICS), program],
                           check=True, capture_output=True, text=True)
     names, _, values = csv.reader(line for line in done.stdout.splitlines() if line.startswith('"'))
     row = dict(zip(names, values))
     return {name: float(row[name].replace(",", "")) for name in METRICS}
+
+
+def profiles_of(built):
+    """The profiles of all programs but threads.cu. Programs with two kernels have one for each, of the GPU's own code."""
+    found = {}
+    for (name, answer), program in built.items():
+        if name.startswith("float-"):
+            sizes = [9, 15] if answer == "native" else []
+            found |= {f"{name} {size}": profile(program, size) for size in sizes}
+        elif name.endswith(".cu") and name != "threads.cu":
+            found[f"{name} {answer}"] = profile(program)
+    return found
 
 
 def word(*command):
@@ -106,9 +121,8 @@ def save(path, rows, profiles):
         profiles = {**old["profile"], **profiles}
     model = next(line for line in word("lscpu") if line.startswith("Model name"))
     gpu, driver = word("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")[0].split(", ")
-    facts = {"date": time.strftime("%Y-%m-%d"), "gpu": gpu, "driver": driver, "cpu": model.split(":")[1].strip(),
-             "threads": os.cpu_count(), "nvcc": word("nvcc", "--version")[-2].split(", ")[-1],
-             "cc": word("cc", "--version")[0]}
+    facts = {"gpu": gpu, "driver": driver, "cpu": model.split(":")[1].strip(), "threads": os.cpu_count(),
+             "nvcc": word("nvcc", "--version")[-2].split(", ")[-1], "cc": word("cc", "--version")[0]}
     parts = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in facts.items()]
     parts.append('"rows": [\n  ' + ",\n  ".join(map(json.dumps, rows)) + "\n ]")
     parts.append('"profile": {\n  ' + ",\n  ".join(f"{json.dumps(name)}: {json.dumps(profiles[name])}"
@@ -128,6 +142,8 @@ def main():
     texts = sources()
     if options.json:
         texts["loop.c", 16384] = texts["loop.c", 0].replace("side = 4096", "side = 16384")
+        texts |= {(name, "native"): text.replace("-arch=sm_75", "-arch=native") for (name, answer), text in texts.items()
+                  if name.startswith("float-") and answer == 0}
     if subprocess.run("nvidia-smi -L", shell=True, capture_output=True).returncode != 0:
         texts = {key: text for key, text in texts.items() if key[1] == 0 or key[0] == "loop.c"}
     if options.only:
@@ -144,10 +160,10 @@ def main():
                     times.setdefault(key, {}).setdefault(what, []).append(ms)
                 print(*key, said, flush=True)
         if options.json:
-            rows = [{"program": name, "answer": answer, "what": what, "ms": statistics.median(ms), "runs": ms}
+            rows = [{"program": name, "date": time.strftime("%Y-%m-%d"), "answer": answer, "what": what,
+                     "ms": statistics.median(ms), "runs": ms}
                     for (name, answer), said in times.items() for what, ms in said.items()]
-            save(options.json, rows, {" ".join(map(str, key)): profile(program) for key, program in built.items()
-                                      if options.ncu and key[0].endswith(".cu") and key[0] != "threads.cu"})
+            save(options.json, rows, profiles_of(built) if options.ncu else {})
         if set(times) != set(built):
             skip("there is no GPU; the programs were built")
     return 0
