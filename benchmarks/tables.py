@@ -30,6 +30,8 @@ PAGES = ["README.md", *(f"docs/{name}.md" for name in (
       if name.endswith(".md") and name not in ("colours.md", "pmpp.md", "ranks.md", "resampling.md"))]
 STEPS = ["first", "constant", "tile-input", "tile-output", "tile-words", "column", "words", "registers",
          "rows-ahead", "row-ring", "dp4a", "mma"]
+FLOAT_STEPS = ["first", "constant", "tile", "column", "rows", "mma"]
+FLOAT_SIDES = {15: 3058, 9: 16384}  # of the outputs, by the filter's
 SIDE = 16384
 KINDS = {"int8": "dense, taps of 8 bits", "int16": "dense, taps of 16 bits", "rank1": "separable"}
 SIDES = [3, 5, 7, 9, 15, 31]
@@ -294,13 +296,30 @@ class Tables:
             lines.append(line([f"[{name}]({name})", *times, what.replace(" x ", " × ")]))
         return lines
 
-    def counters(self):
-        """What the profiler counts in the steps of the book."""
+    def floats(self, *names):
+        """The times of the steps for floats, and how often the roofline: the longer of a copy's and the arithmetic's.
+        Without NAMES, all steps, with links; rows:1 is float-rows.cu with its first answer."""
+        rows = {(row["program"], row["answer"], row["what"]): row["ms"] for row in self.book["rows"]}
+        shapes = [f"{size} x {size}" for size in FLOAT_SIDES]
+        lines = head("program", *(cell for shape in shapes for cell in (shape.replace("x", "×") + ", ms", "× roofline")))
+        for name in names or [*FLOAT_STEPS, "copy"]:
+            program, _, answer = name.partition(":")
+            cells = [f"`float-{program}.cu`" if names else f"[float-{program}.cu](float-{program}.cu)"]
+            cells[0] += ", the answer" * bool(answer)
+            for shape in shapes:
+                ms = rows[f"float-{program}.cu", int(answer or 0), shape]
+                roofline = max(rows["float-copy.cu", 0, shape + what] for what in ("", ", arithmetic"))
+                cells += [milliseconds(ms), f"{ms / roofline:.2f}"]
+            lines.append(line(cells))
+        return lines
+
+    def counters(self, size=None):
+        """What the profiler counts in the steps of the book, or in those for floats and a filter of this SIZE."""
         lines = head("program", "instructions an output", "issue slots", "warps", "most waiting warps wait for")
-        for name in STEPS:
-            facts = self.book["profile"].get(f"{name}.cu 0")
+        for name in [f"float-{name}" for name in FLOAT_STEPS] if size else STEPS:
+            facts = self.book["profile"].get(f"{name}.cu {size or 0}")
             if facts:
-                instructions = 32 * facts["smsp__inst_executed.sum"] / SIDE ** 2
+                instructions = 32 * facts["smsp__inst_executed.sum"] / (FLOAT_SIDES[int(size)] if size else SIDE) ** 2
                 lines.append(line([f"`{name}.cu`", f"{instructions:.0f}"] + [
                     f"{facts[key]:.0f}%" for key in ("smsp__issue_active.avg.pct_of_peak_sustained_active",
                                                      "sm__warps_active.avg.pct_of_peak_sustained_active")] +

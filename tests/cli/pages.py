@@ -250,7 +250,7 @@ def list_failures(line):
 # A pattern of whole commands, the function for it, and whether it does more with a GPU. The first that matches counts.
 RULES = [
     (r".* --shard .*", elsewhere("tests/cluster/cluster.py", "--shard "), False),
-    (r"nvcc -arch=sm_75 docs/learn/\w+.cu -o \w+ && \./\w+", in_head, False),
+    (r"nvcc -arch=sm_75 docs/learn/[\w-]+\.cu -o [\w-]+ && \./[\w-]+", in_head, False),
     (r"docs/learn/count [\w-]+|cc -O3 -fopt-info-vec .*|nvcc .* -Xptxas -v .*", compile_program, False),
     (r"ncu .* \./words", profile_words, False),
     (r"jq -rs .* web\.jsonl", list_failures, False),
