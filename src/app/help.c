@@ -73,7 +73,7 @@ static const char closing[] = "\nExit status: 0 done, 1 failed, 75 try again, 2 
 static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
                                     "Check every variant on random samples, then time it. --variant selects some.\n"
                                     "It also takes --backend, --device, --threads, --border, --flip, --abs\n"
-                                    "and --json.\n\n";
+                                    "and --json. docs/learn/timing.md of the sources says how to time a kernel.\n\n";
 
 static const char compare_opening[] = "usage: gpuconv --compare [OPTIONS] EXPECTED ACTUAL [DIFF]\n"
                                       "Compare two images, or the images of two folders by their relative paths.\n"

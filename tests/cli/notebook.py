@@ -138,7 +138,7 @@ def main():
             plot = run_cells(texts, folder, environment)
         finally:
             os.chdir(sources)
-        steps = {name for name in book if not name.startswith("float-")} - {"loop", "threads"}
+        steps = {name for name in book if not name.startswith("float-")} - {"loop", "threads", "timing"}
         assert set(plot.bars) == steps and set(plot.bars.values()) == {1.5}, plot.bars
         assert plot.picture == ((sources / "samples/cat.png").stat().st_size, "edge"), plot.picture
         check_notes(notes.read_text().splitlines(), sources)
