@@ -273,7 +273,7 @@ class Tables:
                 lines.append(line([f"`{program}`" + ", the answer" * bool(answer), "to be measured", ""]))
             elif rows[0]["what"]:  # a program with several times, which are no convolutions of the whole image
                 lines = lines if len(lines) > 2 else head(f"`{program}`" + ", the answer" * bool(answer), "ms")
-                lines += [line([row["what"], milliseconds(row["ms"])]) for row in rows]
+                lines += [line([row["what"], f"{row['ms']:.4f}" if row["ms"] < 0.1 else milliseconds(row["ms"])]) for row in rows]
             else:
                 lines.append(line([f"`{program}`" + ", the answer" * bool(answer), milliseconds(rows[0]["ms"]),
                                    f"{rows[0]['ms'] / copy:.1f}"]))

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <vector>
 
-using word = uint8_t;                                /* what a thread reads and writes */
+using word = uint32_t;                               /* what a thread reads and writes */
 constexpr int pairs = 8, launches = 80, rounds = 21; /* pairs of input and output; launches of a round */
 static uint8_t *memory;                              /* on the GPU: an input, its output, the next input, ... */
 static size_t bytes;                                 /* of an input or an output */
