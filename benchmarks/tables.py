@@ -27,7 +27,7 @@ ROOT = os.path.dirname(HERE)
 PAGES = ["README.md", *(f"docs/{name}.md" for name in (
     "benchmarks", "kernels", "manual", "notes/16-bits", "notes/old-questions", "notes/two-cards")),
     *(f"docs/learn/{name}" for name in sorted(os.listdir(os.path.join(ROOT, "docs/learn")))
-      if name.endswith(".md") and name not in ("colours.md", "pmpp.md", "ranks.md", "resampling.md"))]
+      if name.endswith(".md") and name not in ("colours.md", "pmpp.md", "ranks.md", "resampling.md", "wrong.md"))]
 STEPS = ["first", "constant", "tile-input", "tile-output", "tile-words", "column", "words", "registers",
          "rows-ahead", "row-ring", "dp4a", "mma"]
 FLOAT_STEPS = ["first", "constant", "tile", "column", "rows", "mma"]

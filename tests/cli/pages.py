@@ -67,7 +67,8 @@ def make_folder(folder):
     for name in ("bin", "build"):
         (folder / name / "gpuconv").symlink_to(GPUCONV)
     (folder / "build/tests/variants").symlink_to(BUILD / "tests/variants")
-    (folder / "docs").symlink_to(ROOT / "docs")
+    for name in ("docs", "samples"):
+        (folder / name).symlink_to(ROOT / name)
     (folder / "bin/curl").write_text("#!/bin/sh\ncat photo.png\n")
     (folder / "bin/zstd").write_text('#!/bin/sh\n[ "$1" != -dc ] || exec cat photos.tar\ncat\n')
     for name in ("curl", "zstd"):
@@ -250,7 +251,8 @@ def list_failures(line):
 # A pattern of whole commands, the function for it, and whether it does more with a GPU. The first that matches counts.
 RULES = [
     (r".* --shard .*", elsewhere("tests/cluster/cluster.py", "--shard "), False),
-    (r"nvcc -arch=sm_75 docs/learn/[\w-]+\.cu -o [\w-]+ && \./[\w-]+", in_head, False),
+    (r"nvcc -arch=sm_75 docs/learn/[\w/-]+\.cu -o [\w-]+ && \./[\w-]+( \w+\.pgm)*", in_head, False),
+    (r"build/tests/emulated/book_emulated .*", elsewhere("tests/emulated/meson.build", "executable('book_emulated'"), False),
     (r"docs/learn/count [\w-]+|cc -O3 -fopt-info-vec .*|nvcc .* -Xptxas -v .*", compile_program, False),
     (r"ncu .* \./words", profile_words, False),
     (r"jq -rs .* web\.jsonl", list_failures, False),
