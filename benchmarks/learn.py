@@ -9,8 +9,9 @@
 
 A program is built by the command in its head. A change in a page is a block `diff` without numbers: a line --- with the
 file's name, then hunks. A program checks itself, and prints its times and OK. Those of docs/learn/wrong.md must be wrong
-before their change. The loop runs with the GPU's size of image, too, if times are written. So do the programs float-*.cu
-with code for this GPU, beside that for capability 7.5. Without NVCC, only the loop runs."""
+before their change, and compute-sanitizer, if it is there, must find what the page says. The loop runs with the GPU's size
+of image, too, if times are written. So do the programs float-*.cu with code for this GPU, beside that for capability 7.5.
+Without NVCC, only the loop runs."""
 import argparse
 import concurrent.futures
 import csv
@@ -96,6 +97,18 @@ def run(key, program):
     return {what: float(ms) for what, ms in re.findall(r"^(?:(.*): )?([\d.]+) ms$", done.stdout, re.M)}
 
 
+def check_tools(item):
+    """Hold what the table of wrong.md says of a program against compute-sanitizer."""
+    (name, _), program = item
+    words = re.search(rf"`{name[6:]}` \| (\w+) \| (\w+) \| (\w+) ", (LEARN / "wrong.md").read_text()).groups()
+    for tool, word in zip(["memcheck", "racecheck", "initcheck"], words):
+        done = subprocess.run(["compute-sanitizer", "--tool", tool, program, *ARGUMENTS], cwd=program.parent,
+                              capture_output=True, text=True)
+        count = re.search(r" SUMMARY: (\d+) ", done.stdout)
+        print(name, tool, count and count[0], flush=True)
+        assert count and (count[1] == "0") == (word == "no"), (tool, word, done)
+
+
 def profile(program, size=None):
     """What ncu counts for the second launch of the kernel, or of the kernel for taps of this size."""
     kernel = ["--kernel-name-base", "demangled", "--kernel-name", rf"regex:<(\(int\))?{size}>"] if size else []
@@ -176,6 +189,8 @@ def main():
                      "ms": statistics.median(ms), "runs": ms}
                     for (name, answer), said in times.items() for what, ms in said.items()]
             save(options.json, rows, profiles_of(built) if options.ncu else {})
+        if has_gpu and not options.json and shutil.which("compute-sanitizer"):
+            list(pool.map(check_tools, filter(lambda item: is_wrong(item[0]), built.items())))
         if not has_gpu:
             skip("there is no GPU; the programs were built")
     return 0
