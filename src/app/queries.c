@@ -101,14 +101,13 @@ static void list_filter(struct filter_list *list, const char *name, const struct
 static void list_named(struct filter_list *list, const char *name, struct filter *filter, struct error *error)
 {
     char text[ERROR_TEXT];
-    const size_t length = strlen(name) - 1;
-    for (const struct filter_form *form = filter_forms; name[length] == ':' && form->form != NULL; form++)
-        if (strncmp(form->form, name, length) == 0 && strcspn(form->form, ":[") == length) {
-            const bool has_usage = form->usage != NULL && list->options->mode == MODE_HELP;
-            snprintf(text, sizeof text, "%s%s%s", form->summary, has_usage ? "; " : "", has_usage ? form->usage : "");
-            list_filter(list, form->form, NULL, text);
-            return;
-        }
+    const struct filter_form *form = name[strlen(name) - 1] == ':' ? form_find(name, strlen(name) - 1) : NULL;
+    if (form != NULL) {
+        const bool has_usage = form->usage != NULL && list->options->mode == MODE_HELP;
+        snprintf(text, sizeof text, "%s%s%s", form->summary, has_usage ? "; " : "", has_usage ? form->usage : "");
+        list_filter(list, form->form, NULL, text);
+        return;
+    }
     if (filter_find(name, filter, NULL, error)) {
         list_filter(list, name, filter, filter->title);
         return;

@@ -503,6 +503,9 @@ struct filter_form {
 #define FORM_COUNT 35
 extern const struct filter_form filter_forms[FORM_COUNT + 1];
 
+/* The row of filter_forms whose word is the first LENGTH bytes of SPEC; NULL if there is none. */
+const struct filter_form *form_find(const char *spec, size_t length);
+
 /* Set *WIDTH and *HEIGHT, a picture's, to those of the result. Fails if the filter does not take such a picture. ERROR
  * may be NULL. */
 bool filter_resize(const struct filter *filter, int *width, int *height, struct error *error);

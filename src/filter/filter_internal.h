@@ -119,9 +119,6 @@ move_reader read_crop, read_pad, read_turn, read_mirror;
 point_writer write_levels, write_gamma, write_brightness, write_contrast, write_saturation, write_threshold,
     write_posterize, write_tint, write_swap;
 
-/* The row of filter_forms whose word is the first LENGTH bytes of SPEC; NULL if there is none. */
-const struct filter_form *form_find(const char *spec, size_t length);
-
 /* Let FILTER be SPEC, with TITLE. All else is 0, but the window, which is one sample. */
 void filter_begin(enum step_kind kind, const char *spec, const char *title, struct filter *filter);
 
