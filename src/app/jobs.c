@@ -508,7 +508,8 @@ static int print_jobs_summary(struct stream *stream, const struct batch_totals *
     if (!stream->options->quiet)
         print_summary(totals, "job", "their outputs exist");
     if (totals->failed > 0) {
-        error_set(error, ERROR_WORK, "%zu of %zu jobs failed", totals->failed, totals->count);
+        error_set(error, ERROR_WORK, "%zu of %zu job%s failed", totals->failed, totals->count,
+                  totals->count == 1 ? "" : "s");
         print_error_line(error);
     }
     if (stream->different > 0 && !stream->options->quiet)

@@ -122,7 +122,7 @@ void option_join_words(const struct option *o, char *text, size_t size);
 
 #define USAGE "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT"
 
-/* Report the unknown option ARGUMENT, with its dashes, and perhaps = and a value. Returns false. */
+/* Report ARGUMENT: an unknown option with its dashes, and perhaps = and a value, or a word of --help. Returns false. */
 bool suggest_option(const char *argument, struct error *error);
 
 /* Is TEXT a number, or a percentage? */

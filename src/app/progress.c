@@ -32,7 +32,7 @@ static void print_progress_words(const struct batch_totals *totals, char *text, 
     if (totals->pixels > 0 && totals->milliseconds > 0)
         snprintf(speed, sizeof speed, ", %.1f Mpixel/s", totals->pixels / 1e3 / totals->milliseconds);
     if (only->word == NULL)
-        snprintf(text, size, "%zu/%zu files%s", ended, totals->count, speed);
+        snprintf(text, size, "%zu/%zu file%s%s", ended, totals->count, totals->count == 1 ? "" : "s", speed);
     else if (only->rows < 0)
         snprintf(text, size, "%s", only->word);
     else

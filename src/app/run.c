@@ -308,7 +308,8 @@ static int print_totals(const struct output *output, const struct batch_totals *
         print_error_line(error);
     } else if (totals->failed > 0 &&
                (totals->count > 1 || options->check != NULL)) { /* the error of a single file is enough */
-        error_set(error, ERROR_WORK, "%zu of %zu files failed", totals->failed, totals->count);
+        error_set(error, ERROR_WORK, "%zu of %zu file%s failed", totals->failed, totals->count,
+                  totals->count == 1 ? "" : "s");
         print_error_line(error);
     }
     return error_join_status(status, output->report_status);
@@ -485,7 +486,7 @@ static bool check_others(const struct options *options, const struct output_kind
         count += 2 * kinds[i].recipe.chain->count;
     struct other_file *others = calloc(count, sizeof *others);
     if (others == NULL)
-        return error_no_memory(error, "%zu files", count);
+        return error_no_memory(error, "the list of files");
     count = 0;
     other_files_add(others, &count, options->report, "the report", true);
     other_files_add(others, &count, options->check != NULL ? options->check : options->list.files_from, "the list",

@@ -18,23 +18,27 @@ bool suggest_option(const char *argument, struct error *error)
     const char *names[OPTIONS_MAX], *nearest;
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(argument, "="), argument);
     const char *word = typed + strspn(typed, "-"), *meant = words_find(word);
+    const bool has_dash = word > typed;
+    const char *what = has_dash ? "unknown option" : "no filter, option or topic is named";
     if (format_find_by_path(argument) != NULL || access(argument, F_OK) == 0)
-        return error_set(error, ERROR_USAGE, "unknown option %s; if it is a file, write ./%s", argument, argument);
+        return error_set(error, ERROR_USAGE, "%s %s; if it is a file, write ./%s", what, argument, argument);
     for (size_t i = 0; i < option_count; i++)
         names[i] = option_table[i].name;
     const bool is_filter = meant == NULL && filter_is_named(word);
     if (meant != NULL && meant[0] == '!')
-        return error_set(error, ERROR_USAGE, "unknown option %s; %s", typed, meant + 1);
+        return error_set(error, ERROR_USAGE, "%s %s; %s", what, typed, meant + 1);
     if (meant != NULL && meant[0] == '-')
-        return error_set(error, ERROR_USAGE, "unknown option %s; did you mean %s?", typed, meant);
+        return error_set(error, ERROR_USAGE, "%s %s; did you mean %s?", what, typed, meant);
     if (meant == NULL && !is_filter && error_nearest(word, names, option_count, &nearest, 1) > 0)
-        return error_set(error, ERROR_USAGE, "unknown option %s; did you mean --%s?", typed, nearest);
+        return error_set(error, ERROR_USAGE, "%s %s; did you mean --%s?", what, typed, nearest);
     if (meant == NULL && !is_filter && !filter_nearest(word, filter, sizeof filter))
-        return error_set(error, ERROR_USAGE, "unknown option %s; gpuconv --help all lists them", typed);
-    return error_set(error, ERROR_USAGE, "unknown option %s; did you mean the filter %s, which has no dash?", typed,
+        return error_set(error, ERROR_USAGE, "%s %s; gpuconv %s", what, typed,
+                         has_dash ? "--help all lists them" : "--list and gpuconv --help all list them");
+    return error_set(error, ERROR_USAGE, "%s %s; did you mean the filter %s%s?", what, typed,
                      meant != NULL ? meant
                      : is_filter   ? word
-                                   : filter);
+                                   : filter,
+                     has_dash ? ", which has no dash" : "");
 }
 
 /* ---- Values ---- */

@@ -292,7 +292,7 @@ bool workers_open(struct workers *workers, const struct workers_request *request
     workers->work = calloc(request->count + 1, sizeof *workers->work);
     workers->threads = calloc((size_t)request->workers, sizeof *workers->threads);
     if (workers->order == NULL || workers->work == NULL || workers->threads == NULL)
-        return error_no_memory(error, "%zu files", request->count);
+        return error_no_memory(error, "the list of files");
     order_jobs(workers);
     return true;
 }

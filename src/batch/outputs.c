@@ -16,7 +16,7 @@ bool outputs_open(struct outputs *outputs, size_t count, struct report *report, 
     pthread_mutex_init(&outputs->lock, NULL);
     outputs->capacity = count > 0 ? 2 * count + 1 : 0; /* at most half full */
     outputs->slots = calloc(outputs->capacity + 1, sizeof *outputs->slots);
-    return outputs->slots != NULL || error_no_memory(error, "%zu files", count);
+    return outputs->slots != NULL || error_no_memory(error, "the list of files");
 }
 
 void outputs_close(struct outputs *outputs)

@@ -182,8 +182,7 @@ static bool holds_shape(const struct codec *codec, const struct image *shape)
 static bool report_limits(const struct codec *codec, const struct image *shape, const struct codec *better,
                           struct error *error)
 {
-    return error_set(error, ERROR_WORK,
-                     "%d x %d pixels of %d channels are too many for the codec %s: it takes at most %s; %s%s",
+    return error_set(error, ERROR_WORK, "%d x %d x %d samples are too many for the codec %s: it takes at most %s; %s%s",
                      shape->width, shape->height, shape->channels, codec->name, codec->limits,
                      better != NULL ? "leave --codec out, or give " : "cut the image into pieces or scale it down",
                      better != NULL ? better->name : "");

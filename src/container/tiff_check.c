@@ -96,7 +96,7 @@ static bool read_colours(const struct reading *reading, struct tiff_header *head
         return NOT_READ(reading, "%s", photometric == TIFF_CMYK ? "in CMYK" : "in an unusual colour space");
     const uint64_t colours = is_colour ? 3 : 1, max = is_palette || photometric == TIFF_YCBCR ? colours : colours + 1;
     if (samples < colours || samples > max)
-        return NOT_READ(reading, "with %llu channels", (unsigned long long)samples);
+        return NOT_READ(reading, "with %llu channel%s", (unsigned long long)samples, samples == 1 ? "" : "s");
     const int bits = header->bits;
     if (bits != 8 && (bits != 16 || is_palette) && (is_colour || samples > 1 || (bits != 1 && bits != 2 && bits != 4)))
         return BITS_NOT_READ(reading, "with %d bits per sample", bits);

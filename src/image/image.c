@@ -119,12 +119,11 @@ bool image_allocate(struct image *image, int width, int height, int channels, in
     size_t size;
     *image = (struct image){.width = width, .height = height, .channels = channels, .bits = bits};
     if (width < 1 || height < 1 || channels < 1 || channels > 4)
-        return error_set(error, ERROR_WORK, "there is no image of %d x %d pixels and %d channels", width, height,
-                         channels);
+        return error_set(error, ERROR_WORK, "there is no image of %d x %d x %d samples", width, height, channels);
     if (!__builtin_mul_overflow((size_t)width * (size_t)height, image_pixel_bytes(image), &size) && size <= PTRDIFF_MAX)
         image->samples = bytes_allocate(size);
     if (image->samples == NULL)
-        return error_no_memory(error, "an image of %d x %d pixels and %d channels", width, height, channels);
+        return error_no_memory(error, "an image of %d x %d x %d samples", width, height, channels);
     return true;
 }
 

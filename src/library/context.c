@@ -414,7 +414,7 @@ enum gpuconv_status gpuconv_apply_list(struct gpuconv_context *context, const st
 {
     struct error reason;
     if (count < 0 || (count > 0 && (in == NULL || out == NULL)))
-        error_set(&reason, ERROR_USAGE, "there are no views of %d images; give an input and an output for each", count);
+        error_set(&reason, ERROR_USAGE, "there are no views; give an input and an output for each image");
     else if (count > 0)
         return apply_views(context, filter, in, out, (size_t)count, options, error);
     return library_status(count == 0, &reason, error);

@@ -24,7 +24,7 @@ static bool open_list(struct list *list, struct gpuconv_context *context, const 
     list->count = count;
     list->files = calloc((size_t)count + 1, sizeof *list->files);
     list->pictures = calloc((size_t)count + 1, sizeof *list->pictures);
-    return (list->files != NULL && list->pictures != NULL) || error_no_memory(error, "%d files", count);
+    return (list->files != NULL && list->pictures != NULL) || error_no_memory(error, "the list of files");
 }
 
 static void close_list(struct list *list)

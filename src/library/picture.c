@@ -21,8 +21,8 @@ struct gpuconv_image *gpuconv_image_new(int width, int height, int channels, enu
     bool done = image != NULL || error_no_memory(&reason, "an image");
     if (done && (type < GPUCONV_UINT8 || type > GPUCONV_FLOAT || width < 1 || height < 1 || width > FORMAT_SIDE_MAX ||
                  height > FORMAT_SIDE_MAX || channels < 1 || channels > 4))
-        done = error_set(&reason, ERROR_USAGE, "there is no image of %d x %d pixels, %d channels and type %d", width,
-                         height, channels, (int)type);
+        done = error_set(&reason, ERROR_USAGE, "there is no image of %d x %d x %d samples and type %d", width, height,
+                         channels, (int)type);
     done = done && image_allocate(&image->image, width, height, channels, bits, &reason);
     if (library_status(done, &reason, error) == GPUCONV_OK)
         return image;

@@ -410,7 +410,7 @@ static bool check_gpu_size(const struct pipeline_run *run, struct error *error)
     for (size_t i = 0; fits && i < run->recipe->chain->count; i++)
         fits = !recipe_resize_by(run->recipe, &run->work, i, &shape, NULL) || image_samples(&shape) <= max;
     return fits || error_set(error, ERROR_WORK,
-                             "%d x %d pixels of %d channels are too many for a GPU: it takes at most %zu samples; give "
+                             "%d x %d x %d samples are too many for a GPU: it takes at most %zu; give "
                              "--backend cpu",
                              shape.width, shape.height, shape.channels, max);
 }

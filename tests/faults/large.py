@@ -86,7 +86,7 @@ def test_refused(program):
     """What counts in int says so, and small files that claim much cost nothing."""
     write("large.png", png(40000, 30000, 1))
     check_failed(run([program, "--codec", "stb", "blur", "large.png", "o.png"]), "stb",
-                 "40000 x 30000 pixels of 1 channels are too many for the codec stb: it takes at most 2^30 samples")
+                 "40000 x 30000 x 1 samples are too many for the codec stb: it takes at most 2^30 samples")
     small = chunk(b"IDAT", b"\x78\x01\x03\x00\0\0\0\1") + chunk(b"IEND")
     for side, reason in (((1 << 24) - 1, "too few"), ((1 << 31) - 1, "too many"), (1 << 31, "claims")):
         write("claim.png", SIGNATURE + ihdr(side, side, 16, 6) + small)

@@ -248,7 +248,7 @@ static void test_limits_of_stb(void **state)
     assert_non_null(codec_find_writer(PNG, &shape, &stb, &error));
     info.height = shape.height = 32769;
     assert_false(codec_choose_reader(&info, &stb, "x", &error));
-    assert_string_equal(error.message, "32768 x 32769 pixels of 1 channels are too many for the codec stb: it takes at "
+    assert_string_equal(error.message, "32768 x 32769 x 1 samples are too many for the codec stb: it takes at "
                                        "most 2^30 samples, half as many of 16 bits, and files of 2 GiB; leave --codec "
                                        "out, or give parallel-png");
     assert_null(codec_find_writer(PNG, &shape, &stb, &error));

@@ -246,7 +246,7 @@ static void test_a_declined_file_is_read_by_another_codec(void **state)
     info.width = info.height = 70000; /* too large for all others */
     assert_true(codec_reads_rows(&info));
     assert_false(codec_reader_open(&reader, &input, &error));
-    assert_non_null(strstr(error.message, "70000 x 70000 pixels of 3 channels are too many for the codec "));
+    assert_non_null(strstr(error.message, "70000 x 70000 x 3 samples are too many for the codec "));
     assert_string_equal(error.subject, "x");
     codec_reader_close(&reader);
 }
