@@ -62,7 +62,7 @@ def threads():
         drawing.text(x + 83, 234, "32 lanes: one instruction", "quiet")
     box(drawing, 30, 246, 700, 28, "tile", "65,536 registers of 32 bits: each thread has its own")
     box(drawing, 30, 280, 700, 28, "halo", "256 KB of L1 cache and shared memory: each block has its own shared memory")
-    note(drawing, "Below all multiprocessors: the L2 cache, 60 MB, and the memory, 141 GB.",
+    note(drawing, "Below all multiprocessors: the L2 cache, 63 MB, and the memory, 141 GB.",
          "A scheduler starts one instruction of one ready warp in each cycle. Up to 16 warps wait their turn with it.")
     return drawing
 
