@@ -98,8 +98,9 @@ static __global__ void __launch_bounds__(32 * warps, 4) convolve(const float *in
 }
 
 /* With u = 2^-24, and taps and samples from -1 to 1. 3 u for each product: the low halves err by u, and low times low is
- * left out. 20 u for each `large` product of matrices: the unit cuts bits off. u for each row of taps, which is a sum of
- * floats. The last u is for `small`, whose terms are 2^-10 of the others. float-tensor-cores.md has the proof. */
+ * left out. 20 u for each `large` product of matrices: the unit cuts bits off. u for each row of taps: `large + small`, and
+ * all sums of rows but the first, which is exact. The last u is for `small`, and for errors of errors:
+ * float-tensor-cores.md has the proof. */
 static double half_bound(int size, double tap_sum)
 {
     int parts = (size + 14) / 8;
