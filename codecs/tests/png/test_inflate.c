@@ -22,7 +22,7 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-enum { SIZE = 400000, CAPACITY = SIZE + 1000, PACKED_MAX = 8 * SIZE };
+enum { SIZE = 200000, CAPACITY = SIZE + 1000, PACKED_MAX = 8 * SIZE };
 
 /* A random number below COUNT. */
 static uint32_t below(uint64_t *seed, uint32_t count)
@@ -332,7 +332,7 @@ static void test_a_stream_comes_in_pieces(void **state)
         assert_non_null(reader);
         for (size_t some = 1; some > 0; count += some) {
             static const uint8_t guard[INFLATE_SPARE] = {0};
-            const size_t wanted = 1 + below(&seed, 300000), left = CAPACITY - count;
+            const size_t wanted = 1 + below(&seed, 150000), left = CAPACITY - count;
             uint8_t *const end_of_part = again + count + (wanted < left ? wanted : left);
             memset(end_of_part, 0, sizeof guard);
             some = inflate_stream_next(reader, again + count, wanted < left ? wanted : left);
