@@ -81,6 +81,7 @@ def make_folder(folder):
     (folder / "photo.heic").write_bytes(picture)  # a format is what the first bytes say
     (folder / "large.png").write_bytes(png(700, 800, 3, 8, unfiltered(os.urandom(1680000), 2100), level=0))
     (folder / "mine.txt").write_text("1 2 1\n")
+    (folder / "halo.pgm").write_bytes(b"P5 2 1 255\n\0\1")  # which a program for a GPU writes
     for name, text in re.findall(r"<!-- filter: (\S+) -->\n```\n(.*?)```", source("docs/learn/colours.md"), re.S):
         (folder / name).write_text(text)
     for name in ("photos", "in"):
