@@ -528,7 +528,7 @@ extern "C" bool gradient_launch(const struct plan *plan, struct device *device, 
     if (!kernel)
         return with_types(plan, [&](auto types) { return launch_general(types, plan, join, device, in, out, error); });
     const int width = 32 * (is_16_bit ? span<uint16_t> : span<uint8_t>),
-              strip = strip_rows(slope_rows, 6, 2, width, device, in);
+              strip = strip_rows(6, slope_rows, ahead, 40, slope_warps * width, device, in);
     slope.left = border_index(-1, in->width, plan->border);
     slope.right = border_index(in->width, in->width, plan->border);
     slope.top = border_index(-1, in->height, plan->border);

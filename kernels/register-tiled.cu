@@ -56,6 +56,8 @@ static __host__ __device__ constexpr int tiled_blocks(int size)
  * by memory and need this; large ones need few halo rows. */
 static constexpr int tiled_strip(int size, enum sample sample)
 {
+    if (sample == SAMPLE_F32 && size <= 7)
+        return size <= 5 ? 10 : 24;
     return size == 3 || (size == 5 && sample != SAMPLE_U8) ? 32 : size <= 9 ? 64 : 128;
 }
 
@@ -199,7 +201,8 @@ static bool launch_tiled(sum_types<T, Sum>, const struct plan *plan, struct devi
     if constexpr (!std::is_same<Sum, halves<int>>::value)
         if (is_square(plan))
             return launch_walk(tiled_of_size<T, Sum>(plan->filter->width, level.quick), level,
-                               tiled_strip(plan->filter->width, plan->sample), plan, device, in, out, error);
+                               tiled_strip(plan->filter->width, plan->sample), 8 * plan->filter->width, plan, device,
+                               in, out, error);
     return table_quads(plan->filter) <= any_near ? launch_any<T, Sum, false>(plan, device, in, out, error)
                                                  : launch_any<T, Sum, true>(plan, device, in, out, error);
 }

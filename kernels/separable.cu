@@ -273,8 +273,8 @@ static bool launch_separable(sum_types<T, Sum>, const struct plan *plan, struct 
     walk_kernel *square =
         filter_is_centred_square(plan->filter) ? separable_of_size<T, Sum>(plan->filter->width, level.quick) : NULL;
     if (square)
-        return launch_walk(square, level, separable_strip(plan->filter->width, plan->sample), plan, device, in, out,
-                           error);
+        return launch_walk(square, level, separable_strip(plan->filter->width, plan->sample), 20 * plan->filter->width,
+                           plan, device, in, out, error);
     struct layout layout = {general_width<Sum>, general_height, dim3(general_threads_x<Sum>, general_threads_y)};
     layout.shared = general_shared<Sum>(plan->filter->height);
     return launch_tiles(separable_general<T, Sum>, plan, device, in, out, layout, error);

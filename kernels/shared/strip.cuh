@@ -232,29 +232,37 @@ static __device__ __forceinline__ struct strip find_strip(const struct launch &l
     return strip;
 }
 
-/* Choose the rows of strips that are WIDTH columns wide: LONGEST, or fewer, but not much below SHORTEST. The sum of
- * these rows and HALO is LONGEST + HALO, divided by a power of two. Long strips load fewer halo rows. Short strips make
- * enough warps to fill the GPU: 24 per multiprocessor, as many as run at one time with 80 registers per thread. */
-static inline int strip_rows(int longest, int shortest, int halo, int width, const struct device *device,
+/* Choose the rows of strips, SHORTEST to LONGEST in steps of STEP, so that the multiprocessor with most blocks ends
+ * first. A block has WIDTH columns, and takes the time of its rows and of HALO tenths of a row. Long strips have fewer
+ * halo rows; short ones share the work more evenly. The start and the end of a launch take as long as four blocks.
+ * Measured on an H200, for floats of 2 to 268 megapixels and strips of 6 to 128 rows: filters of 7 x 7 to 25 x 25 take
+ * 2.5% longer with these choices than with the best ones, and took 10% longer with powers of two. */
+static inline int strip_rows(int shortest, int longest, int step, int halo, int width, const struct device *device,
                              const struct plane *in)
 {
-    const int64_t wanted = (int64_t)device_get_info(device)->multiprocessors * 24;
+    const int64_t multiprocessors = device_get_info(device)->multiprocessors;
     const int64_t across = (int64_t)(in->width + width - 1) / width * in->count;
-    int rows = longest;
-    while (rows > shortest && across * (in->height / rows) < wanted)
-        rows = (rows + halo) / 2 - halo;
-    return rows;
+    int64_t least = INT64_MAX;
+    int chosen = longest;
+    for (int rows = shortest; rows <= longest; rows += step) {
+        const int64_t blocks = (across * ((in->height + rows - 1) / rows) + multiprocessors - 1) / multiprocessors;
+        if ((10 * rows + halo) * (blocks + 4) < least) {
+            least = (10 * rows + halo) * (blocks + 4);
+            chosen = rows;
+        }
+    }
+    return chosen;
 }
 
 /* A kernel that walks down strips. */
 typedef void walk_kernel(struct launch, struct level);
 
-/* Launch a kernel in strips of LONGEST rows, or of fewer if the image is small. */
-static inline bool launch_walk(walk_kernel *kernel, const struct level &level, int longest, const struct plan *plan,
-                               struct device *device, const struct plane *in, const struct plane *out,
-                               struct error *error)
+/* Launch a kernel in strips of at most LONGEST rows. HALO is as for strip_rows. */
+static inline bool launch_walk(walk_kernel *kernel, const struct level &level, int longest, int halo,
+                               const struct plan *plan, struct device *device, const struct plane *in,
+                               const struct plane *out, struct error *error)
 {
-    const int strip = strip_rows(longest, 8, 0, strip_width, device, in);
+    const int strip = strip_rows(8, longest, 2, halo, strip_warps * strip_width, device, in);
     return launch_kernel(kernel, make_launch(plan, in, out), in->count, device,
                          {strip_warps * strip_width, strip, dim3(32, strip_warps), strip}, error, level);
 }
