@@ -19,7 +19,7 @@ set -eu
 tests='container deflate exif image jpeg_forward library linear plan png_filter png_rows variants'
 emulator=qemu-$1
 case $1 in
-aarch64) debian=arm64 endian=little variants='--cpu --quick --share 293' ;;
+aarch64) debian=arm64 endian=little variants='--cpu --quick --share 601' ;;
 s390x) # slower: the unit tests that depend on the order of bytes; rows of PNGs are in the batches
     debian=s390x endian=big variants=
     tests='container deflate exif image jpeg_forward library' ;;
