@@ -8,10 +8,10 @@
     learn.py --json FILE --only NAME...      the same for these programs; what FILE says of others stays
 
 A program is built by the command in its head. A change in a page is a block `diff` without numbers: a line --- with the
-file's name, then hunks. A program checks itself, and prints its times and OK. Those of docs/learn/wrong.md must be wrong
-before their change, and compute-sanitizer, if it is there, must find what the page says. The loop runs with the GPU's size
-of image, too, if times are written. So do the programs float-*.cu with code for this GPU, beside that for capability 7.5.
-Without NVCC, only the loop runs."""
+file's name, then hunks. A program checks itself, and prints its times and OK. The programs of docs/learn/wrong.md must be
+wrong before their change, and compute-sanitizer, if it is installed, must find what the page says. If times are written,
+the loop also runs with the GPU's size of image, and the programs float-*.cu also with code for this GPU. Without NVCC,
+only the loop runs."""
 import argparse
 import concurrent.futures
 import csv

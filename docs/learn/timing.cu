@@ -12,7 +12,7 @@
 using word = uint32_t;                               /* what a thread reads and writes */
 constexpr int pairs = 8, launches = 80, rounds = 21; /* pairs of input and output; launches of a round */
 static uint8_t *memory;                              /* on the GPU: an input, its output, the next input, ... */
-static size_t bytes;                                 /* of an input or an output */
+static size_t bytes;                                 /* the size of an input, and of an output */
 static cudaEvent_t start, end;
 
 static __global__ void invert(const word *in, word *out)

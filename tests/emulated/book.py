@@ -3,8 +3,8 @@
 """The programs of docs/learn/, and what its pages make of them, at small sizes on the emulated GPU:
 
     book.py OUT.cc DEPENDENCIES    makes one program of all
-    book.py --check PROGRAM        runs each of them three times, each time with other orders of threads. Those of
-                                   docs/learn/wrong.md are wrong, until they are mended"""
+    book.py --check PROGRAM        runs each of them three times, with other orders of threads each time. The programs
+                                   of docs/learn/wrong.md must be wrong until they are mended"""
 import os
 import pathlib
 import re
@@ -57,7 +57,8 @@ def space(key):
 
 def emulated(key, text, headers):
     """The text of a program in a namespace. HEADERS of C++ stay outside."""
-    text = re.sub(r'#include "(.*)"\n', lambda match: ((learn.LEARN / key[0]).parent / match[1]).read_text(encoding="utf-8"), text)
+    folder = (learn.LEARN / key[0]).parent
+    text = re.sub(r'#include "(.*)"\n', lambda match: (folder / match[1]).read_text(encoding="utf-8"), text)
     for large, small in SMALL.items():
         text = text.replace(large, small)
     headers += re.findall(r"#include <.*>\n", text)
